@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of brain.def for common/ipc. */
+#ifndef ATS_PROTO_BRAIN_H
+#define ATS_PROTO_BRAIN_H
+
+#include "common/ipc.h"
+
+enum ats_brain_from {
+	ATS_BRAIN_VAULT = 1, ATS_BRAIN_SPAWNER = 2, ATS_BRAIN_ENGINE = 4, ATS_BRAIN_CLIENT = 8
+};
+enum ats_brain_msg {
+#define MSG(name, number, from, sig, fds, doc) ATS_MSG_##name = (number),
+#include "proto/brain.def"
+#undef MSG
+};
+extern const struct ats_ipc_row ats_brain_rows[];
+extern const size_t ats_brain_nrows;
+
+/* Shorthand over ats_ipc_send with these rows: values in the order of the signature, each
+ * a uint64_t (cast!) or a const char *. fds are borrowed. 0, -ATS_E_PROTO (does not fit its
+ * row), -ATS_E_AGAIN or -ATS_E_EOF. */
+ATS_NODISCARD int ats_brain_send(int sock, enum ats_brain_msg type, uint32_t seq,
+    const int *fds, size_t nfds, ...);
+
+#endif

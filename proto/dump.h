@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Private to the build tool proto/dump: pages of the host side's tables. */
+#ifndef ATS_PROTO_DUMP_H
+#define ATS_PROTO_DUMP_H
+
+/* Title, source and first paragraph of a page. */
+void dump_head(const char *title, const char *source, const char *text);
+/* Text in a table cell: a bar would end the cell. */
+void dump_cell(const char *s);
+
+/* Each prints a page and returns 0. */
+int dump_config(void);
+int dump_methods(void);
+int dump_commands(void);
+void dump_settings(void);	/* rows for the page of limits */
+void dump_tool_limits(void);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Build tool, second part: the tables of the host side (configuration, methods of the door,
+ * commands of atsctl, settings of the engine). */
+#include "proto/dump.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+int
+dump_methods(void)
+{
+	dump_head("Methods of the door", "brain/engine/methods.def",
+	    "JSON-RPC 2.0, one object a line, on brain.sock and through `atsctl mcp`. Requests\n"
+	    "may be pipelined; answers come in any order. Our own errors have code -32000 and\n"
+	    "`data.code`, a name of errors.md.");
+	printf("\n| method | kind | meaning |\n|---|---|---|\n");
+#define METHOD(name, function, kind, doc)                                                \
+	printf("| `%s` | %s | ", name, #kind[0] == 'R' ? "request" : "notification");    \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "brain/engine/methods.def"
+#undef METHOD
+	return 0;
+}
+
+int
+dump_commands(void)
+{
+	dump_head("Commands of atsctl", "brain/ctl/commands.def",
+	    "`atsctl [--socket PATH] [--json] [--no-start] COMMAND`.");
+	printf("\n| command | meaning |\n|---|---|\n");
+#define COMMAND(ident, name, wrong_usage, usage, doc)                                    \
+	printf("| `%s", name);                                                           \
+	printf(usage[0] != '\0' ? " " : "");                                             \
+	dump_cell(usage);                                                                \
+	printf("` | ");                                                                  \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "brain/ctl/commands.def"
+#undef COMMAND
+	return 0;
+}
+
+void
+dump_settings(void)
+{
+	printf("\n## Settings of the engine\n\nFrom `brain/engine/settings.def`.\n\n"
+	       "| setting | default | from | to | meaning |\n|---|---|---|---|---|\n");
+#define SETTING(name, def, min, max, doc)                                                \
+	printf("| `%s` | %llu | %llu | %llu | %s |\n", #name, (unsigned long long)(def), \
+	    (unsigned long long)(min), (unsigned long long)(max), doc);
+#include "brain/engine/settings.def"
+#undef SETTING
+}
+
+void
+dump_tool_limits(void)
+{
+	printf("\n## Limits of what tools run\n\nFrom `proto/limits.def`. Keys `sandbox.NAME` of "
+	       "brain.json, `--option NAME=NUMBER` of ats-hands; 0 or nothing\ntakes the column "
+	       "that `sandbox.limits` names. What enforces them on a machine is in the report\n"
+	       "of the confinement (`limits`, and the gaps memory-sum, disk-sum and pid-max).\n\n"
+	       "| limit | whose | counts | default | check | from | to | then |\n"
+	       "|---|---|---|---|---|---|---|---|\n");
+#define LIMIT(name, normal, check, least, most, whose, what, then)                       \
+	printf("| `%s` | %s | %s | %llu | %llu | %llu | %llu | %s |\n", #name, whose, what, \
+	    (unsigned long long)(normal), (unsigned long long)(check),                   \
+	    (unsigned long long)(least), (unsigned long long)(most), then);
+#include "proto/limits.def"
+#undef LIMIT
+}
+
+static void
+config_range(const char *type, uint64_t def, uint64_t min, uint64_t max, const char *text)
+{
+	switch (type[0]) {
+	case 'U':
+		printf("integer, %llu to %llu | %llu", (unsigned long long)min,
+		    (unsigned long long)max, (unsigned long long)def);
+		break;
+	case 'B':
+		printf("true or false | %s", def != 0 ? "true" : "false");
+		break;
+	case 'E':
+		printf("object of strings | none");
+		break;
+	default:
+		printf("%s | ", type[3] == 'V' ? "array of strings" : "string");
+		if (text != NULL && text[0] != '\0')
+			printf("`%s`", text);
+		else
+			printf("none");
+		break;
+	}
+}
+
+int
+dump_config(void)
+{
+	dump_head("Configuration", "brain/config.def",
+	    "`brain.json` in the configuration directory: JSON, comments are allowed. A dot in a\n"
+	    "key stands for an object: `sandbox.env` is `{\"sandbox\": {\"env\": ...}}`. A key\n"
+	    "that is not here is an error. `atsctl config check` reads it as brain would.\n"
+	    "A brain that runs keeps what it read when it started: `atsctl shutdown`, and the\n"
+	    "next command starts one that reads the new file.");
+	printf("\n| key | value | default | meaning |\n|---|---|---|---|\n");
+#define CONF(key, member, type, def, min, max, text, who, wire, doc)                     \
+	printf("| `%s` | ", key);                                                        \
+	config_range(#type, (def), (min), (max), (text));                                \
+	printf(" | ");                                                                   \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "brain/config.def"
+#undef CONF
+	return 0;
+}
