@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * SHA-256 (FIPS 180-4) through libcrypto's one low-level object, and random ids. */
+#ifndef ATS_COMMON_DIGEST_H
+#define ATS_COMMON_DIGEST_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+#define ATS_SHA256_HEX 65	/* with the NUL */
+
+/* Lower-case hex of SHA-256 of the bytes. */
+void ats_sha256_hex(const void *p, size_t n, char ret_hex[ATS_SHA256_HEX]);
+struct ats_sha256;		/* incremental; returns owned, free by _finish or _free */
+struct ats_sha256 *ats_sha256_new(void);
+void ats_sha256_add(struct ats_sha256 *s, const void *p, size_t n);
+void ats_sha256_finish(struct ats_sha256 *s, char ret_hex[ATS_SHA256_HEX]);
+void ats_sha256_free(struct ats_sha256 *s);
+/* prefix-XXXXXXXXXXXX with 12 random hex digits from getrandom(2). */
+ATS_NODISCARD int ats_id_new(const char *prefix, char *out, size_t size);
+bool ats_id_valid(const char *id); /* [a-z]-[0-9a-f]{12} shape, for use in file names */
+
+#endif
