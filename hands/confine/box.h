@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of the box: which situation it was built in, for whom, and which layers
+ * were reached. Made by the launcher, completed by init, handed to the zygotes as one
+ * argv word, read-only after that. */
+#ifndef ATS_HANDS_CONFINE_BOX_H
+#define ATS_HANDS_CONFINE_BOX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "hands/confine/budget.h"
+#include "proto/tools.h"
+
+enum box_situation {
+	BOX_ROOT = 1,	/* real root: namespaces, view, own uids, idmapped workspace */
+	BOX_USER,	/* user namespace, uid stays */
+	BOX_UID,	/* root without namespaces: own uids, Landlock, seccomp */
+	BOX_LANDLOCK,	/* nothing but Landlock and seccomp, the uid is hands' own */
+	BOX_NONE	/* asked for in as many words: what is left of BOX_UID or BOX_LANDLOCK
+			 * where Landlock is missing or too old. No boundary for files */
+};
+/* Layers and gaps, facts of this box. */
+#define BOX_NETNS (1u << 0)
+#define BOX_LOOPBACK (1u << 1)
+#define BOX_PID_MAX (1u << 2)		/* per pid namespace (Linux 6.14) */
+#define BOX_NO_USERNS (1u << 3)		/* max_user_namespaces is 0 inside */
+#define BOX_IDMAP (1u << 4)
+#define BOX_GROUPS_KEPT (1u << 5) /* gap: supplementary groups could not be dropped */
+#define BOX_SMALL (1u << 6)		/* limits=check */
+#define BOX_IPC_UTS (1u << 7)
+#define BOX_SCAN_PART (1u << 9)	/* gap: not all of the workspace was looked through */
+#define BOX_GIT_CONFIG (1u << 10)	/* asked for: shells may write .git/config */
+#define BOX_NET_HOST (1u << 8)		/* asked for: shells have the host's network */
+#define BOX_CG_MEMORY (1u << 16)	/* a cgroup bounds the sum of its memory */
+#define BOX_CG_PIDS (1u << 17)		/* and of its processes */
+
+#define BOX_GRANTS_MAX 256
+#define BOX_MASKS_MAX 256
+
+struct ignore_rules;
+struct box {
+	enum box_situation situation;
+	uint32_t facts;
+	uid_t front_uid, worker_uid;
+	gid_t front_gid, worker_gid;
+	int landlock_abi;
+	struct budget budget;	/* complete */
+	char workspace[4096];	/* absolute, resolved; the same path inside */
+	char git_dir[4096];	/* its repository where that lies elsewhere, or "" */
+	char home[4096];	/* as the box sees it */
+	char spill[4096];
+	char tmp[4096];
+	const struct ignore_rules *deny;	/* zygotes only; or NULL */
+	/* launcher and init only */
+	char state[4096];	/* host: holds home and spill */
+	dev_t workspace_dev;	/* the directory that was asked for and looked at */
+	ino_t workspace_ino;
+	const char *grants[BOX_GRANTS_MAX];
+	size_t ngrants;
+	const char *masks[BOX_MASKS_MAX];	/* in them; see trees_mask */
+	size_t nmasks;
+};
+
+bool box_has_namespaces(const struct box *b);
+/* Front and workers have user ids of their own, neither root's nor the launcher's. */
+bool box_has_uids(const struct box *b);
+const char *box_level(const struct box *b); /* namespaces, uid+landlock, landlock, none */
+/* home, spill and tmp as the box sees them; without a view they lie in hands' state
+ * directory. Needs situation and state. */
+void box_set_places(struct box *b);
+/* The fields that zygotes need as one word, and back. -ATS_E_INVAL. */
+ATS_NODISCARD int box_to_word(const struct box *b, char *out, size_t size);
+ATS_NODISCARD int box_from_word(struct box *ret, const char *word);
+
+#endif

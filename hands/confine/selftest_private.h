@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the self-test's runner and its checks share. */
+#ifndef ATS_HANDS_CONFINE_SELFTEST_PRIVATE_H
+#define ATS_HANDS_CONFINE_SELFTEST_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "hands/confine/selftest.h"
+#include "hands/worker/job.h"
+
+/* What a check rests on; it is left out where that was never claimed. */
+#define ON_WALL 1u		/* anything that keeps files apart: not at level none */
+#define ON_VIEW 2u
+#define ON_BARE 4u		/* no view: the filter has to do it */
+#define ON_SCOPES 8u		/* Landlock ABI 6 */
+#define ON_NO_NET 16u		/* the network is off */
+
+struct selftest {
+	const struct zygote_child *z;
+	struct sockaddr_un abstract;	/* the monitor listens there */
+	socklen_t abstract_len;		/* 0: it does not */
+};
+struct check {
+	const char *name;
+	unsigned profiles, on;	/* 1u << enum ats_profile; ON_ */
+	bool (*holds)(const struct selftest *s);
+};
+extern const struct check selftest_checks[];
+extern const size_t selftest_nchecks;
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What calls.c and calls_frames.c share; nobody else includes this. */
+#ifndef ATS_HANDS_FRONT_CALLS_PRIVATE_H
+#define ATS_HANDS_FRONT_CALLS_PRIVATE_H
+
+#include "common/map.h"
+#include "hands/front/calls.h"
+
+struct calls {
+	struct front *f;
+	struct ats_map *map;
+	size_t active;
+	size_t kept_bytes;
+	unsigned unsent;
+	struct event retry;
+};
+
+/* Returns the call, or NULL after the peer was told why there is none. */
+struct call *call_new(
+    struct calls *t, uint64_t id, const char *session, uint64_t fingerprint);
+/* Sends a kept result, or sees to that it is tried again. */
+void call_send_kept(struct call *c);
+
+#endif

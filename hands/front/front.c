@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * front: the process of hands that holds the connection. It never forks, execs or runs a
+ * tool; it confines itself before the first byte from anyone. Started by init with the
+ * descriptors of hands/init/roles.h; its arguments are init's. */
+#include "hands/front/front.h"
+
+#include "common/digest.h"
+#include "common/fault.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "hands/confine/apply.h"
+#include "hands/front/background.h"
+#include "hands/front/calls.h"
+#include "hands/front/link.h"
+#include "hands/front/pool.h"
+#include "hands/front/report.h"
+#include "hands/front/spill.h"
+#include "hands/init/roles.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define RETENTION_S_MAX 86400u
+#define EXIT_USAGE 2
+
+/* ---- options ----------------------------------------------------------------------- */
+static int
+parse_background(const char *text, struct front_options *o)
+{
+	int end = 0;
+
+	return sscanf(text, "%u,%u%n", &o->background_jobs, &o->background_life_s, &end) == 2 &&
+		text[end] == '\0' ? 0 : -ATS_E_INVAL;
+}
+
+static int
+parse_options(int argc, char **argv, struct front_options *o)
+{
+	static const struct option table[] = {
+		{ "sandbox", required_argument, NULL, 's' },
+		{ "workspace", required_argument, NULL, 'w' },
+		{ "home", required_argument, NULL, 'h' },
+		{ "retention", required_argument, NULL, 'r' },
+		{ "confinement", required_argument, NULL, 'c' },
+		{ "env", required_argument, NULL, 'e' },
+		{ "background", required_argument, NULL, 'b' },
+		{ NULL, 0, NULL, 0 },
+	};
+	unsigned long s;
+	int opt;
+
+	*o = (struct front_options){
+		.sandbox = "",
+		.home = BOX_HOME,
+		.confinement = "{\"verified\":false}",
+		.retention_ms = 300000,
+		.background_jobs = 16,
+		.background_life_s = 86400,
+	};
+	optind = 1;
+	while ((opt = getopt_long(argc, argv, "", table, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			o->sandbox = optarg;
+			break;
+		case 'w':
+			o->workspace = optarg;
+			break;
+		case 'h':
+			o->home = optarg;
+			break;
+		case 'r':
+			s = strtoul(optarg, NULL, 10);
+			o->retention_ms =
+			    (s > RETENTION_S_MAX ? RETENTION_S_MAX : s) * 1000;
+			break;
+		case 'c':
+			o->confinement = optarg;
+			break;
+		case 'b':
+			if (parse_background(optarg, o) < 0)
+				return -ATS_E_INVAL;
+			break;
+		case 'e':
+			if (o->nenv == FRONT_ENV_MAX)
+				return -ATS_E_TOOBIG;
+			o->env[o->nenv++] = optarg;
+			break;
+		default:
+			return -ATS_E_INVAL;
+		}
+	}
+	return o->workspace == NULL || o->workspace[0] != '/' ? -ATS_E_INVAL : 0;
+}
+
+/* ---- the loop ---------------------------------------------------------------------- */
+void
+front_stop(struct front *f, const char *why)
+{
+	ats_log(ATS_LOG_INFO, "front ends", "why=\"%s\"", why);
+	(void)event_base_loopbreak(f->base);
+}
+
+void
+front_refuse(struct front *f, const char *why)
+{
+	f->unconfined = true;
+	link_goodbye(f->link, ATS_E_CONFINE, why);
+	front_stop(f, why);
+}
+
+void
+front_stop_if_drained(struct front *f)
+{
+	if (f->draining && calls_active(f->calls) == 0)
+		front_stop(f, "drained");
+}
+
+/* init speaks only of zygotes that it started again; its end is ours. */
+static void
+on_init(evutil_socket_t fd, short what, void *arg)
+{
+	struct front *f = arg;
+	struct init_msg m;
+	int fds[1] = { -1 };
+	size_t nfds = 0;
+	ssize_t n = ats_fd_recv(fd, &m, sizeof(m), fds, 1, &nfds);
+
+	(void)what;
+	if (n == -ATS_E_AGAIN)
+		return;
+	if (n == sizeof(m) && nfds == 1 && m.profile <= ATS_PROFILE_SHELL) {
+		pool_replace(f->pool, (enum ats_profile)m.profile, fds[0]);
+		return;
+	}
+	ats_fd_close(&fds[0]);
+	if (n <= 0)
+		front_stop(f, "init is gone");
+}
+
+static void
+on_signal(evutil_socket_t number, short what, void *arg)
+{
+	(void)number;
+	(void)what;
+	front_stop(arg, "asked to by a signal");
+}
+
+static bool
+is_open(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_PATH) == 0;	/* init holds absent numbers so */
+}
+
+static int
+take(int fd)
+{
+	if (!is_open(fd))
+		return -1;
+	return ats_fd_cloexec(fd, true) == 0 ? fd : -1;
+}
+
+static int
+make_parts(struct front *f)
+{
+	int spill = take(FRONT_FD_SPILL), listen = take(FRONT_FD_LISTEN);
+	int link = take(FRONT_FD_LINK);
+
+	f->rx = ats_malloc(FRONT_RX_BYTES);
+	f->block = ats_malloc(FRONT_BLOCK_BYTES);
+	ats_buf_init(&f->arena, 1u << 20);
+	ats_buf_init(&f->out, WORKER_JSON_MAX + 4096);
+	if (f->rx == NULL || f->block == NULL ||
+	    ats_id_new("h", f->boot, sizeof(f->boot)) < 0)
+		return -ATS_E_NOMEM;
+	f->spills = spill_store_new(spill);
+	if (f->spills == NULL)
+		return -ATS_E_NOMEM;
+	f->pool =
+	    pool_new(f, take(FRONT_FD_READ), take(FRONT_FD_WRITE), take(FRONT_FD_SHELL));
+	f->calls = calls_new(f);
+	f->background = background_new(f);
+	f->report = front_report_new(f);
+	if (f->pool == NULL || f->calls == NULL || f->background == NULL ||
+	    f->report == NULL)
+		return -ATS_E_NOMEM;
+	front_report_start(f->report);
+	f->link = link_new(f, link, listen);
+	return f->link == NULL ? -ATS_E_NOMEM : 0;
+}
+
+static void
+free_parts(struct front *f)
+{
+	link_goodbye(f->link, 0, "hands ends");
+	background_free(f->background);
+	calls_free(f->calls);
+	link_free(f->link);
+	front_report_free(f->report);
+	pool_free(f->pool);
+	spill_store_free(f->spills);
+	ats_buf_done(&f->arena);
+	ats_buf_done(&f->out);
+	free(f->rx);
+	free(f->block);
+}
+
+static int
+run(struct front *f)
+{
+	struct event *init = NULL, *term = NULL;
+	int rc = make_parts(f);
+
+	if (rc == 0 && f->unconfined)
+		rc = -ATS_E_CONFINE;
+	if (rc == 0 && take(FRONT_FD_INIT) >= 0) {
+		init =
+		    event_new(f->base, FRONT_FD_INIT, EV_READ | EV_PERSIST, on_init, f);
+		if (init == NULL || ats_fd_nonblock(FRONT_FD_INIT, true) < 0 ||
+		    event_add(init, NULL) < 0)
+			rc = -ATS_E_NOMEM;
+	}
+	term = evsignal_new(f->base, SIGTERM, on_signal, f);
+	if (term == NULL || event_add(term, NULL) < 0)
+		rc = -ATS_E_NOMEM;
+	if (rc == 0)
+		(void)event_base_dispatch(f->base);
+	else
+		ats_log(ATS_LOG_ERROR, "front cannot start", "code=%s", ats_err_name(rc));
+	free_parts(f);
+	if (init != NULL)
+		event_free(init);
+	if (term != NULL)
+		event_free(term);
+	return f->unconfined ? CONFINE_EXIT : rc < 0 ? EXIT_FAILURE : 0;
+}
+
+static struct event_base *
+make_base(void)
+{
+	struct event_config *cfg = event_config_new();
+	struct event_base *base = NULL;
+
+	if (cfg != NULL) {
+		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK);
+		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_IGNORE_ENV);
+		/* For the pool, which waits for less than a millisecond. */
+		(void)event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER);
+		base = event_base_new_with_config(cfg);
+		event_config_free(cfg);
+	}
+	return base;
+}
+
+int
+front_main(int argc, char **argv)
+{
+	static struct front f;
+	struct ats_err err = { 0 };
+	int status;
+
+	ats_log_init("front", ATS_LOG_INFO, STDERR_FILENO);
+	(void)prctl(PR_SET_NAME, "ats-front", 0, 0, 0);
+	if (parse_options(argc, argv, &f.opt) < 0) {
+		ats_log(ATS_LOG_ERROR, "front: wrong arguments", NULL);
+		return EXIT_USAGE;
+	}
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* A large result must not stay in the heap of an idle front. */
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);
+	f.base = make_base();
+	if (f.base == NULL) {
+		ats_log(ATS_LOG_ERROR, "front: no event loop", NULL);
+		return EXIT_FAILURE;
+	}
+	if (confine_front(FRONT_FD_SPILL, &err) < 0) {
+		ats_log(
+		    ATS_LOG_ERROR, "front cannot be confined", "why=\"%s\"", err.text);
+		return CONFINE_EXIT;
+	}
+	status = run(&f);
+	event_base_free(f.base);
+	return status;
+}

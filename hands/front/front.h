@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of front share. One per process; each part owns the pointer that carries
+ * its name and gives the others functions only. */
+#ifndef ATS_HANDS_FRONT_FRONT_H
+#define ATS_HANDS_FRONT_FRONT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+struct background;
+struct calls;
+struct event_base;
+struct link;
+struct pool;
+struct report;
+struct spill_store;
+
+#define FRONT_ENV_MAX 112
+#define FRONT_RX_BYTES (64u << 10)     /* one read from a worker */
+#define FRONT_BLOCK_BYTES (128u << 10) /* one read from a pipe */
+
+struct front_options {
+	const char *sandbox;   /* id */
+	const char *workspace; /* absolute */
+	const char *home;
+	const char *confinement; /* JSON object, unverified */
+	uint64_t retention_ms;
+	unsigned background_jobs;   /* that run at a time */
+	unsigned background_life_s; /* of each */
+	const char *env[FRONT_ENV_MAX]; /* K=V, added to every shell */
+	size_t nenv;
+};
+struct front {
+	struct front_options opt;
+	struct event_base *base;
+	struct link *link;
+	struct calls *calls;
+	struct pool *pool;
+	struct background *background;
+	struct report *report;
+	struct spill_store *spills;
+	char boot[32];
+	bool draining; /* no more calls; ends when idle */
+	bool unconfined; /* the self-test failed: no call was taken, none will be */
+	/* Scratch of one callback. rx holds a reply while it is handled; block is for
+	 * pipes; out is for a message being made. Nobody keeps a pointer into them. */
+	char *rx;
+	char *block;
+	struct ats_buf arena; /* strings of the message being decoded */
+	struct ats_buf out;
+};
+
+/* The role. Returns the exit status: 0 after an orderly end, 125 when confinement failed.
+ */
+int front_main(int argc, char **argv);
+/* Ends the loop after the present callback. */
+void front_stop(struct front *f, const char *why);
+/* The same with exit status 125: the box does not hold what it promises. The peer hears it. */
+void front_refuse(struct front *f, const char *why);
+/* Ends the loop if a drain was asked for and nothing is left to do. */
+void front_stop_if_drained(struct front *f);
+
+#endif

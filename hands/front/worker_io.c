@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs out, replies in. Runs in hands' front; a worker's bytes are hostile. */
+#include "hands/front/worker_io.h"
+
+#include "common/fault.h"
+#include "common/fd.h"
+#include "hands/front/front.h"
+#include "hands/front/pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define TX_MAX (24u << 20)
+#define RX_MAX (sizeof(struct reply_head) + WORKER_JSON_MAX + WORKER_PAYLOAD_MAX)
+#define READS_PER_TURN 8
+
+union one_fd { /* aligned as a control message must be */
+	char bytes[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static void on_readable(evutil_socket_t fd, short what, void *arg);
+static void on_writable(evutil_socket_t fd, short what, void *arg);
+
+/* Jobs not yet taken by their workers, in bytes: one process, one front. */
+static size_t unsent_bytes;
+
+size_t
+worker_unsent(const struct front *f)
+{
+	(void)f;
+	return unsent_bytes;
+}
+
+struct worker *
+worker_new(struct front *f, enum ats_profile profile, uint64_t serial, const int *fds,
+    size_t nfds)
+{
+	struct worker *w = ats_calloc(1, sizeof(*w));
+	size_t want = profile == ATS_PROFILE_SHELL ? 4 : 1;
+	bool ok = w != NULL && nfds == want;
+
+	for (size_t i = 0; i < nfds && ok; i++)
+		ok = ats_fd_nonblock(fds[i], true) == 0;
+	if (ok) {
+		w->f = f;
+		w->profile = profile;
+		w->serial = serial;
+		w->sock = fds[0];
+		w->out = nfds > 1 ? fds[1] : -1;
+		w->err = nfds > 2 ? fds[2] : -1;
+		w->in = nfds > 3 ? fds[3] : -1;
+		w->passed = -1;
+		ats_buf_init(&w->rx, RX_MAX);
+		ats_buf_init(&w->tx, TX_MAX);
+		ok = event_assign(&w->read_ev, f->base, w->sock, EV_READ | EV_PERSIST,
+			 on_readable, w) == 0 &&
+		     event_assign(&w->write_ev, f->base, w->sock, EV_WRITE | EV_PERSIST,
+			 on_writable, w) == 0 &&
+		     event_add(&w->read_ev, NULL) == 0;
+	}
+	if (!ok) {
+		for (size_t i = 0; i < nfds; i++)
+			(void)close(fds[i]);
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void
+worker_close(struct worker *w)
+{
+	if (w->sock >= 0) {
+		(void)event_del(&w->read_ev);
+		(void)event_del(&w->write_ev);
+	}
+	ats_fd_close(&w->sock);
+	ats_fd_close(&w->out);
+	ats_fd_close(&w->err);
+	ats_fd_close(&w->in);
+	ats_fd_close(&w->passed);
+	unsent_bytes -= w->tx.len;
+	ats_buf_done(&w->rx);
+	ats_buf_done(&w->tx);
+}
+
+void
+worker_free(struct worker *w)
+{
+	if (w == NULL)
+		return;
+	worker_close(w);
+	free(w);
+}
+
+void
+worker_release(struct worker *w)
+{
+	w->ops = NULL;
+	worker_close(w);
+	pool_on_release(w->f->pool, w);
+}
+
+void
+worker_done(struct worker *w)
+{
+	w->ops = NULL;
+	pool_on_release(w->f->pool, w);
+}
+
+void
+worker_lost(struct worker *w, int status)
+{
+	const struct worker_ops *ops = w->ops;
+	void *ctx = w->ctx;
+
+	worker_release(w);
+	if (ops != NULL)
+		ops->lost(ctx, status);
+}
+
+void
+worker_close_stdin(struct worker *w)
+{
+	ats_fd_close(&w->in);
+}
+
+/* ---- out --------------------------------------------------------------------------- */
+static int
+queue_rest(struct worker *w, const struct iovec *iov, size_t n, size_t skip)
+{
+	size_t before = w->tx.len;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		size_t off = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		skip -= off;
+		if (iov[i].iov_len > off)
+			rc = ats_buf_add(&w->tx, (const char *)iov[i].iov_base + off,
+			    iov[i].iov_len - off);
+	}
+	unsent_bytes += w->tx.len - before;
+	if (rc == 0 && w->tx.len > 0 && event_add(&w->write_ev, NULL) < 0)
+		rc = -ATS_E_NOMEM;
+	return rc;
+}
+
+/* Sends or queues; fd (-1 none) goes with the first byte. A negative return means that
+ * less than all of it can arrive. */
+static int
+put(struct worker *w, struct iovec *iov, size_t n, int fd)
+{
+	union one_fd control = { .align = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				     .cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_RIGHTS } };
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = n };
+	size_t total = 0;
+	ssize_t sent = 0;
+
+	for (size_t i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+		m.msg_control = control.bytes;
+		m.msg_controllen = sizeof(control);
+	}
+	if (w->tx.len == 0) {
+		do
+			sent = sendmsg(w->sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		while (sent < 0 && errno == EINTR);
+		if (sent < 0 && errno != EAGAIN)
+			return -ATS_E_EOF;
+		if (sent < 0)
+			sent = 0;
+	}
+	if (fd >= 0 && sent == 0)
+		return -ATS_E_EOF;
+	return (size_t)sent == total ? 0 : queue_rest(w, iov, n, (size_t)sent);
+}
+
+int
+worker_run(struct worker *w, const struct worker_ops *ops, void *ctx,
+    const struct job_head *head, const char *json, const char *extra)
+{
+	return worker_run_fd(w, ops, ctx, head, json, extra, -1);
+}
+
+int
+worker_run_fd(struct worker *w, const struct worker_ops *ops, void *ctx,
+    const struct job_head *head, const char *json, const char *extra, int fd)
+{
+	struct job_head h = *head;
+	struct iovec iov[3] = {
+		{ .iov_base = &h, .iov_len = sizeof(h) },
+		/* sendmsg does not write through it. */
+		{ .iov_base = (void *)(uintptr_t)json, .iov_len = head->json_len },
+		{ .iov_base = (void *)(uintptr_t)extra, .iov_len = head->extra_len },
+	};
+	int rc = put(w, iov, 3, fd);
+
+	if (rc < 0)
+		return rc;
+	w->state = WORKER_BUSY;
+	w->ops = ops;
+	w->ctx = ctx;
+	if (ats_fault_kill_worker())
+		pool_kill(w->f->pool, w);
+	return 0;
+}
+
+void
+worker_tell(struct worker *w, uint32_t what, uint32_t arg)
+{
+	struct monitor_msg m = { .what = what, .arg = arg };
+	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+
+	if (w->sock >= 0) /* one that cannot be told is ending: read_ev says so */
+		(void)put(w, &iov, 1, -1);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	ssize_t n;
+
+	(void)what;
+	n = send(fd, w->tx.data, w->tx.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0) {
+		ats_buf_consume(&w->tx, (size_t)n);
+		unsent_bytes -= (size_t)n;
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		unsent_bytes -= w->tx.len;
+		ats_buf_reset(&w->tx);
+	}
+	if (w->tx.len == 0)
+		(void)event_del(&w->write_ev);
+}
+
+/* ---- in ---------------------------------------------------------------------------- */
+/* Size of the reply that begins at p, 0 when its head is not whole, or -ATS_E_PROTO. */
+static long
+reply_size(const char *p, size_t n, struct reply_head *ret)
+{
+	if (n < sizeof(*ret))
+		return 0;
+	memcpy(ret, p, sizeof(*ret));
+	if (ret->what < REPLY_RESULT || ret->what > REPLY_RENDER || ret->zero != 0 ||
+	    ret->json_len > WORKER_JSON_MAX || ret->payload_len > WORKER_PAYLOAD_MAX)
+		return -ATS_E_PROTO;
+	return (long)(sizeof(*ret) + ret->json_len + ret->payload_len);
+}
+
+static void
+misbehaved(struct worker *w)
+{
+	pool_kill(w->f->pool, w);
+	worker_lost(w, -1);
+}
+
+/* Hands out the whole replies in p. Returns bytes used, or -1: the worker is not there
+ * any more. */
+static long
+deliver(struct worker *w, const char *p, size_t n)
+{
+	struct reply_head h;
+	size_t used = 0;
+	long size;
+
+	while (
+	    (size = reply_size(p + used, n - used, &h)) > 0 && (size_t)size <= n - used) {
+		const char *json = p + used + sizeof(h);
+
+		used += (size_t)size;
+		if (w->state != WORKER_BUSY || w->ops == NULL) {
+			misbehaved(w);
+			return -1;
+		}
+		w->ops->reply(w->ctx, &h, json, json + h.json_len);
+		if (w->state != WORKER_BUSY)
+			return -1;
+	}
+	if (size < 0) {
+		misbehaved(w);
+		return -1;
+	}
+	return (long)used;
+}
+
+/* A descriptor that comes along is kept, the newest one. */
+static ssize_t
+take(struct worker *w, char *p, size_t n)
+{
+	size_t nfds = 0;
+	int fd = -1;
+	ssize_t got = ats_fd_recv(w->sock, p, n, &fd, 1, &nfds);
+
+	if (nfds > 0) {
+		ats_fd_close(&w->passed);
+		w->passed = fd;
+	}
+	return got;
+}
+
+/* 1 go on, 0 enough for this turn, -1 the worker is gone from our hands. */
+static int
+read_once(struct worker *w)
+{
+	char *rx = w->f->rx;
+	ssize_t n = take(w, rx, FRONT_RX_BYTES);
+	long used;
+
+	if (n == -ATS_E_AGAIN)
+		return 0;
+	if (n == -ATS_E_PROTO) {	/* more descriptors than any reply has */
+		misbehaved(w);
+		return -1;
+	}
+	if (n <= 0) {
+		pool_on_eof(w->f->pool, w);
+		return -1;
+	}
+	if (w->rx.len == 0) {
+		used = deliver(w, rx, (size_t)n);
+		if (used < 0)
+			return -1;
+		if (used < n && ats_buf_add(&w->rx, rx + used, (size_t)(n - used)) < 0) {
+			misbehaved(w);
+			return -1;
+		}
+		return n == FRONT_RX_BYTES;
+	}
+	if (ats_buf_add(&w->rx, rx, (size_t)n) < 0) {
+		misbehaved(w);
+		return -1;
+	}
+	used = deliver(w, w->rx.data, w->rx.len);
+	if (used < 0)
+		return -1;
+	ats_buf_consume(&w->rx, (size_t)used);
+	return n == FRONT_RX_BYTES;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < READS_PER_TURN; i++) {
+		if (read_once(w) <= 0)
+			return;
+	}
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * First process of the box. Its input is the launcher's plan, signals and the ends of its
+ * children. */
+#include "hands/init/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/confine/caps.h"
+#include "common/confine/landlock.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "hands/confine/apply.h"
+#include "hands/confine/ns.h"
+#include "hands/confine/vector.h"
+#include "hands/confine/view.h"
+#include "hands/init/roles.h"
+#include "hands/init/start.h"
+#include "hands/worker/tree.h"
+
+#define ZYGOTES 3		/* READ, WRITE, SHELL: the first of enum ats_profile */
+#define RESTARTS_MAX 5		/* of zygotes, within */
+#define RESTARTS_MS 10000
+#define END_MS 3000		/* for front to end in order */
+
+struct init {
+	const struct init_plan *plan;
+	struct box box;
+	int spill;
+	int front_sock;		/* our end of FRONT_FD_INIT */
+	int socks[ZYGOTES];	/* the zygotes' ends until they are started */
+	pid_t front, zygotes[ZYGOTES];
+	unsigned restarts;
+	uint64_t restarts_since_ms, end_by_ms;
+};
+
+static const char *const profile_names[ZYGOTES] = { "read", "write", "shell" };
+
+/* ---- building -------------------------------------------------------------------- */
+/* Entering waits for the kernel (RCU), some 5 ms for each of cgroup v1's hierarchies, and
+ * holds up every fork and exec meanwhile: a front that has begun to greet, of which no tool
+ * runs, stays outside. */
+static void
+enter_groups(struct init *in)
+{
+	struct cgroups *g = in->plan->groups;
+
+	if (g == NULL)
+		return;
+	cgroups_enter(g);
+	in->box.facts |= (g->has_memory ? BOX_CG_MEMORY : 0) | (g->has_pids ? BOX_CG_PIDS : 0);
+}
+
+/* Identity and what is opened by its host path. */
+static int
+settle(struct init *in, struct ats_err *err)
+{
+	char path[4096 + 16];
+
+	if (in->box.situation == BOX_USER &&
+	    ns_write_maps(in->plan->uid, in->plan->gid, err) < 0)
+		return -err->code;
+	if (!box_has_namespaces(&in->box) && access("/proc/self/stat", R_OK) < 0)
+		return ats_err_set(err, ATS_E_UNAVAILABLE,
+		    "/proc is not mounted: without it, and without a pid namespace, what a call "
+		    "started could not be found and ended; remedy: mount it, or give this process "
+		    "CAP_SYS_ADMIN as pid 1");
+	if (!box_has_namespaces(&in->box) &&
+	    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return ats_err_sys(err, "subreaper");
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return ats_err_sys(err, "pdeathsig");
+	(void)snprintf(path, sizeof path, "%.4000s/spill", in->box.state);
+	in->spill = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return in->spill < 0 ? ats_err_sys(err, "open %s", path) : 0;
+}
+
+static int
+build(struct init *in, struct ats_err *err)
+{
+	int rc;
+
+	if (!box_has_namespaces(&in->box))
+		return 0;
+	rc = view_build(&in->box, in->plan->idmap_ws, err);
+	if (rc == 0)
+		ns_tune(&in->box);
+	return rc;
+}
+
+static void
+tell_launcher(struct init *in, bool ok, const struct ats_err *err)
+{
+	struct init_status s = { .ok = ok, .facts = in->box.facts };
+
+	if (err != NULL)
+		s.err = *err;
+	/* A launcher that is gone: SIGKILL comes with the death signal. */
+	if (ats_fd_write_all(in->plan->status, &s, sizeof s) < 0)
+		_exit(1);
+	(void)close(in->plan->status);
+}
+
+/* ---- roles ----------------------------------------------------------------------- */
+static int
+zygote_socket(int *ret_front, int *ret_zygote)
+{
+	int pair[2];
+
+	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
+		return -ATS_E_SYS;
+	*ret_front = pair[0];
+	*ret_zygote = pair[1];
+	return 0;
+}
+
+/* sock is borrowed. */
+static int
+start_zygote(struct init *in, unsigned profile, int sock)
+{
+	char word[4096 + 128 + BUDGET_WORD];
+	const struct hands_options *o = in->plan->options;
+	const struct cgroups *g = in->plan->groups;
+	const char *argv[7 + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
+		profile_names[profile], word, in->box.workspace, in->box.git_dir };
+	const struct start_plan p = { .box = &in->box,
+		.profile = (enum ats_profile)profile,
+		.exe = in->plan->exe,
+		.argv = argv,
+		.fds = { { sock, ZYGOTE_FD_FRONT }, { g != NULL ? g->oom : -1, ZYGOTE_FD_OOM },
+		    { g != NULL ? g->forks : -1, ZYGOTE_FD_FORKS } },
+		.nfds = profile == ATS_PROFILE_SHELL ? 3 : 1 };
+	pid_t pid;
+
+	memcpy(argv + 6, o->deny, o->ndeny * sizeof o->deny[0]);
+	if (box_to_word(&in->box, word, sizeof word) < 0 || (pid = start_role(&p)) < 0)
+		return -ATS_E_SYS;
+	in->zygotes[profile] = pid;
+	return 0;
+}
+
+static int
+start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
+{
+	const struct hands_options *o = in->plan->options;
+	char background[32];
+	const char *argv[16 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
+		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
+		in->box.home, "--retention", o->retention_s, "--confinement",
+		confinement, "--background", background };
+	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
+		.exe = in->plan->exe, .argv = argv, .nfds = 7,
+		.await_exec = in->plan->groups != NULL };
+	size_t n = 14;
+	int pair[2];
+
+	(void)snprintf(background, sizeof background, "%u,%u",
+	    (unsigned)in->box.budget.background_jobs,
+	    (unsigned)in->box.budget.background_life_s);
+	for (size_t i = 0; i < o->nenv; i++) {
+		argv[n++] = "--env";
+		argv[n++] = o->env[i];
+	}
+	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
+		return -ATS_E_SYS;
+	p.fds[0] = (struct start_fd){ in->plan->link, FRONT_FD_LINK };
+	p.fds[1] = (struct start_fd){ in->plan->listen, FRONT_FD_LISTEN };
+	for (int i = 0; i < ZYGOTES; i++)
+		p.fds[2 + i] = (struct start_fd){ socks[i], FRONT_FD_READ + i };
+	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
+	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
+	in->front = start_role(&p);
+	(void)close(pair[1]);
+	in->front_sock = pair[0];
+	return in->front < 0 ? -ATS_E_SYS : 0;
+}
+
+/* Init and what it starts from here on have the base filter for ever. */
+static int
+load_base(struct ats_err *err)
+{
+	int rc = ats_caps_no_new_privs(err);
+
+	return rc < 0 ? rc : filter_install(FILTER_BASE, err);
+}
+
+/* The zygotes' sockets exist before the zygotes do, so that front need not wait for them.
+ */
+static int
+start_greeter(struct init *in, struct ats_err *err)
+{
+	struct ats_buf vector = { 0 };
+	int front_socks[ZYGOTES], rc = 0;
+
+	ats_buf_init(&vector, 8192);
+	if (vector_make(&in->box, NULL, FILTER_SHELL, NULL, &vector) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "confinement vector");
+	for (unsigned i = 0; rc == 0 && i < ZYGOTES; i++)
+		rc = zygote_socket(&front_socks[i], &in->socks[i]);
+	if (rc == 0)
+		rc = start_front(in, front_socks, vector.data);
+	ats_buf_done(&vector);
+	if (rc < 0)
+		return ats_err_set(err, ATS_E_SYS, "start of front");
+	for (unsigned i = 0; i < ZYGOTES; i++)
+		(void)close(front_socks[i]);
+	return 0;
+}
+
+static int
+start_zygotes(struct init *in, struct ats_err *err)
+{
+	int rc = load_base(err);
+
+	for (unsigned i = 0; rc == 0 && i < ZYGOTES; i++) {
+		if (start_zygote(in, i, in->socks[i]) < 0)
+			rc = ats_err_set(err, ATS_E_SYS, "start of a zygote");
+		(void)close(in->socks[i]);
+	}
+	return rc;
+}
+
+static int
+start_all(struct init *in, struct ats_err *err)
+{
+	bool early = in->plan->early_front;
+	int rc = settle(in, err);
+
+	if (rc == 0 && early)
+		rc = start_greeter(in, err);
+	enter_groups(in);
+	if (rc == 0)
+		rc = build(in, err);
+	if (rc == 0 && !early && !in->plan->probe)
+		rc = start_greeter(in, err);
+	if (rc == 0 && !in->plan->probe)
+		rc = start_zygotes(in, err);
+	return rc;
+}
+
+/* ---- ends ------------------------------------------------------------------------ */
+static void __attribute__((noreturn))
+end(struct init *in, int code)
+{
+	/* In a pid namespace everybody ends with us. Elsewhere we are the subreaper of all. */
+	if (!box_has_namespaces(&in->box))
+		tree_end(&(struct tree)TREE_OF_SUBREAPER);
+	_exit(code);
+}
+
+static int
+exit_code(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void
+restart_zygote(struct init *in, unsigned profile, int status)
+{
+	struct init_msg m = { .profile = profile };
+	uint64_t now = ats_clock_ms();
+	int ours, theirs;
+
+	in->zygotes[profile] = 0;
+	/* That is how one ends whose front is gone: front's own end is on its way to us. */
+	if (in->end_by_ms != 0 || status == 0)
+		return;
+	if (exit_code(status) == ZYGOTE_EXIT_STAYS) {
+		in->end_by_ms = now + END_MS;
+		(void)kill(in->front, SIGTERM);
+		return;
+	}
+	ats_log(ATS_LOG_WARN, "a zygote ended", "profile=%s status=%d",
+	    profile_names[profile], exit_code(status));
+	if (now - in->restarts_since_ms > RESTARTS_MS) {
+		in->restarts_since_ms = now;
+		in->restarts = 0;
+	}
+	if (++in->restarts > RESTARTS_MAX || zygote_socket(&theirs, &ours) < 0 ||
+	    start_zygote(in, profile, ours) < 0) {
+		ats_log(ATS_LOG_ERROR, "zygotes cannot be kept alive", NULL);
+		end(in, 1);
+	}
+	(void)close(ours);
+	if (ats_fd_send(in->front_sock, &m, sizeof m, &theirs, 1) < 0)
+		end(in, 1);
+	(void)close(theirs);
+}
+
+static void
+reap(struct init *in)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == in->front) {
+			if (exit_code(status) != 0)
+				ats_log(ATS_LOG_ERROR, "front ended", "status=%d",
+				    exit_code(status));
+			end(in, exit_code(status));
+		}
+		for (unsigned i = 0; i < ZYGOTES; i++)
+			if (pid == in->zygotes[i])
+				restart_zygote(in, i, status);
+	}
+}
+
+static void __attribute__((noreturn))
+loop(struct init *in)
+{
+	const struct timespec tick = { .tv_sec = 1 };
+	sigset_t set;
+	int sig;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	for (;;) {
+		reap(in);
+		sig = in->end_by_ms != 0 ? sigtimedwait(&set, NULL, &tick) :
+		    sigwaitinfo(&set, NULL);
+		if (in->end_by_ms != 0 && ats_clock_ms() > in->end_by_ms)
+			end(in, 1);
+		if ((sig == SIGTERM || sig == SIGINT) && in->end_by_ms == 0) {
+			in->end_by_ms = ats_clock_ms() + END_MS;
+			(void)kill(in->front, SIGTERM);
+		}
+	}
+}
+
+static void
+block_signals(void)
+{
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+void
+init_main(const struct init_plan *plan)
+{
+	static struct init in;
+	struct ats_err err = { 0 };
+	int rc;
+
+	in.plan = plan;
+	in.box = plan->box;
+	in.spill = in.front_sock = -1;
+	block_signals();
+	ats_log_init("init", ATS_LOG_INFO, STDERR_FILENO);
+	(void)prctl(PR_SET_NAME, "ats-init", 0, 0, 0);
+	(void)setsid();
+	in.box.landlock_abi = ats_landlock_abi();
+	rc = start_all(&in, &err);
+	if (rc == 0)
+		rc = ats_caps_undumpable(&err);
+	if (plan->link >= 0)
+		(void)close(plan->link);	/* front has it; its end must be seen */
+	tell_launcher(&in, rc == 0, &err);
+	if (rc < 0 || plan->probe)
+		_exit(rc < 0 ? CONFINE_EXIT : 0);
+	(void)malloc_trim(0);
+	loop(&in);
+}

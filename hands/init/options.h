@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of ats-hands (not of its inner roles). Given by the spawner, by a
+ * container's image or by a person. */
+#ifndef ATS_HANDS_INIT_OPTIONS_H
+#define ATS_HANDS_INIT_OPTIONS_H
+
+#include "hands/confine/box.h"
+
+#define OPTIONS_ENV_MAX 112
+#define OPTIONS_DENY_MAX 64
+
+enum options_level { OPTIONS_NAMESPACES, OPTIONS_UID, OPTIONS_LANDLOCK, OPTIONS_NONE };
+
+struct hands_options {
+	bool probe, stdio, help, version;
+	int link_fd, listen_fd;		/* -1: absent */
+	const char *listen_path;	/* --listen unix:PATH */
+	const char *workspace, *state_dir, *sandbox;
+	const char *retention_s;
+	enum options_level min_level;
+	bool small;			/* limits=check */
+	struct budget budget;		/* 0: what limits= says */
+	bool git_config;		/* git_config=1: may be written */
+	bool net_host;			/* net=host */
+	const char *ro[BOX_GRANTS_MAX];
+	size_t nro;
+	const char *mask[BOX_MASKS_MAX];	/* "*" is one component */
+	size_t nmask;
+	const char *deny[OPTIONS_DENY_MAX];	/* lines of a .gitignore */
+	size_t ndeny;
+	const char *env[OPTIONS_ENV_MAX];
+	size_t nenv;
+	char **cmd;			/* after --, or NULL */
+};
+
+/* Borrows argv. -ATS_E_INVAL with a text for the user. */
+ATS_NODISCARD int options_parse(int argc, char **argv, struct hands_options *ret,
+    struct ats_err *err);
+void options_usage(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How init starts the other roles of ats-hands: argv[1], fixed descriptor numbers, user
+ * and group numbers. Every role is an exec of the same static file; descriptors not named
+ * here are closed by init.
+ *
+ * front's argv: ats-hands role-front --sandbox ID --workspace DIR --home DIR --retention
+ * S
+ *   --confinement JSON [--background NUMBER,SECONDS] [--env K=V]...
+ *   The JSON is the vector with "verified":false; the self-test (JOB_SELFTEST in a worker of
+ *   each profile) answers with the whole vector again, "verified" and "tests" filled in. */
+#ifndef ATS_HANDS_INIT_ROLES_H
+#define ATS_HANDS_INIT_ROLES_H
+
+#include <stdint.h>
+
+#define ROLE_FRONT "role-front"
+#define ROLE_ZYGOTE "role-zygote"	/* argv[2]: read, write or shell */
+
+/* front */
+#define FRONT_FD_LINK 3		/* first connection; absent: closed, or O_PATH */
+#define FRONT_FD_LISTEN 4	/* listening Unix stream socket; absent as above */
+#define FRONT_FD_READ 5		/* zygote sockets, SEQPACKET, struct zygote_msg */
+#define FRONT_FD_WRITE 6
+#define FRONT_FD_SHELL 7
+#define FRONT_FD_SPILL 8	/* the spill directory, front may create files in it */
+#define FRONT_FD_INIT 9		/* SEQPACKET to init: EOF means end; see init_msg */
+
+/* zygotes */
+#define ZYGOTE_FD_FRONT 3
+#define ZYGOTE_FD_OOM 4		/* shell: the box's memory.events or memory.oom_control; absent as
+				 * above */
+#define ZYGOTE_FD_FORKS 5	/* shell: the box's pids.events */
+
+/* init -> front: one datagram, a new socket of that zygote attached (SCM_RIGHTS). */
+struct init_msg {
+	uint32_t profile;	/* enum ats_profile: READ, WRITE or SHELL */
+};
+
+/* Where root starts the box: no process in it but the launcher and init is kernel uid 0. Workers
+ * have a number of that many, see worker_id.h. */
+#define ROLE_UID_FRONT 64000
+#define ROLE_UID_WORKER 63000
+#define ROLE_UID_WORKERS 1000
+
+/* Seen from inside the box. */
+#define BOX_HOME "/home/agent"
+#define BOX_SPILL "/run/ats/spill"
+#define BOX_TMP "/tmp"
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ats-hands: one static file, several roles. As itself it is the launcher of a box; init
+ * execs it again as front and as the zygotes. Input: argv, from the spawner, an image, a
+ * person, or init. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hands/confine/probe.h"
+#include "hands/front/front.h"
+#include "hands/init/launcher.h"
+#include "hands/init/roles.h"
+#include "hands/worker/zygote.h"
+
+int
+main(int argc, char **argv)
+{
+	struct hands_options options;
+	struct ats_err err = { 0 };
+
+	if (argc > 1 && strcmp(argv[1], ROLE_FRONT) == 0)
+		return front_main(argc - 1, argv + 1);	/* confines itself first */
+	if (argc > 1 && strcmp(argv[1], ROLE_ZYGOTE) == 0)
+		return zygote_main(argc - 1, argv + 1);
+	if (options_parse(argc, argv, &options, &err) < 0) {
+		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
+		return 2;
+	}
+	if (options.help) {
+		options_usage();
+		return 0;
+	}
+	if (options.version) {
+		(void)puts("ats-hands " ATS_VERSION);
+		return 0;
+	}
+	return options.probe ? probe_print() : launcher_run(&options);
+}

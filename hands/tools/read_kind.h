@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ATS_HANDS_TOOLS_READ_KIND_H
+#define ATS_HANDS_TOOLS_READ_KIND_H
+
+#include "hands/fs/file.h"
+#include "hands/fs/image.h"
+
+enum read_kind { READ_REFUSED, READ_TEXT, READ_IMAGE, READ_PDF };
+struct read_judge {
+	const char *path;
+	uint64_t size;	  /* of the file */
+	bool lines_asked; /* offset or limit: text is wanted, whatever the name says */
+};
+/* What Read does with a file that begins with these bytes; whole: they are all of it.
+ * READ_IMAGE fills ret. READ_REFUSED: out says why. */
+enum read_kind read_judge(const struct read_judge *j, const char *p, size_t n, bool whole,
+    struct image *ret, struct tool_result *out);
+bool read_is_utf16(const char *p, size_t n);
+bool read_ends_in(const char *path, const char *suffix);
+
+#endif
