@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory of the MCP relay. Process: atsctl; the MCP client controls one side, the engine
+ * the other. No input and output here. */
+#include "brain/ctl/mcp_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fault.h"
+
+#define ID_MAX 256u		/* bytes of an id that the engine takes for one */
+
+struct parts {
+	struct ats_slice id, method, params;
+	bool answer;		/* has result or error */
+	bool bad;		/* the engine answers with an error at once */
+};
+
+void
+mcp_lines_init(struct mcp_lines *m)
+{
+	*m = (struct mcp_lines){ 0 };
+	TAILQ_INIT(&m->pending);
+}
+
+static void
+forget(struct mcp_lines *m, struct mcp_request *r)
+{
+	TAILQ_REMOVE(&m->pending, r, link);
+	m->n--;
+	m->bytes -= r->len;
+	free(r->line);
+	free(r->id);
+	free(r);
+}
+
+void
+mcp_lines_done(struct mcp_lines *m)
+{
+	while (!TAILQ_EMPTY(&m->pending))
+		forget(m, TAILQ_FIRST(&m->pending));
+	free(m->initialize);
+	free(m->initialized);
+	mcp_lines_init(m);
+}
+
+bool
+mcp_lines_room(const struct mcp_lines *m)
+{
+	return m->n < MCP_PENDING_MAX && m->bytes < MCP_PENDING_BYTES;
+}
+
+static bool
+is_id(const struct ats_json_val *v)
+{
+	return (v->type == ATS_JSON_STRING || v->type == ATS_JSON_NUMBER) &&
+	    v->raw.n <= ID_MAX;
+}
+
+/* As the engine reads an envelope: brain/engine/rpc.c. */
+static struct parts
+parts_of(struct ats_slice object)
+{
+	struct parts p = { 0 };
+	struct ats_json_iter it;
+	struct ats_slice key;
+	struct ats_json_val v;
+	bool versioned = false;
+
+	ats_json_iter_init(&it, object);
+	while (it.in_object && ats_json_next(&it, &key, &v)) {
+		if (ats_json_key_is(key, "jsonrpc")) {
+			versioned = v.raw.n == 5 && memcmp(v.raw.p, "\"2.0\"", 5) == 0;
+		} else if (ats_json_key_is(key, "id")) {
+			if (is_id(&v))
+				p.id = v.raw;
+			else
+				p.bad = true;
+		} else if (ats_json_key_is(key, "method")) {
+			if (v.type == ATS_JSON_STRING)
+				p.method = (struct ats_slice){ v.raw.p + 1, v.raw.n - 2 };
+			else
+				p.bad = true;
+		} else if (ats_json_key_is(key, "params")) {
+			p.params = v.raw;
+			p.bad = p.bad || v.type != ATS_JSON_OBJECT;
+		} else if (ats_json_key_is(key, "result") || ats_json_key_is(key, "error")) {
+			p.answer = true;
+		}
+	}
+	p.bad = p.bad || !versioned || (p.method.p == NULL && !p.answer);
+	return p;
+}
+
+static struct mcp_request *
+find(const struct mcp_lines *m, struct ats_slice id)
+{
+	struct mcp_request *r;
+
+	TAILQ_FOREACH(r, &m->pending, link) {
+		if (strlen(r->id) == id.n && memcmp(r->id, id.p, id.n) == 0)
+			return r;
+	}
+	return NULL;
+}
+
+static char *
+copy(const char *s, size_t n)
+{
+	char *p = ats_malloc(n + 1);
+
+	if (p != NULL) {
+		memcpy(p, s, n);
+		p[n] = '\0';
+	}
+	return p;
+}
+
+static int
+remember(struct mcp_lines *m, struct ats_slice line, struct ats_slice id)
+{
+	struct mcp_request *r = ats_calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return -ATS_E_NOMEM;
+	r->line = copy(line.p, line.n);
+	r->id = copy(id.p, id.n);
+	r->len = line.n;
+	if (r->line == NULL || r->id == NULL) {
+		free(r->line);
+		free(r->id);
+		free(r);
+		return -ATS_E_NOMEM;
+	}
+	TAILQ_INSERT_TAIL(&m->pending, r, link);
+	m->n++;
+	m->bytes += r->len;
+	return 0;
+}
+
+static int
+replace(char **to, struct ats_slice line)
+{
+	char *s = copy(line.p, line.n);
+
+	if (s == NULL)
+		return -ATS_E_NOMEM;
+	free(*to);
+	*to = s;
+	return 0;
+}
+
+/* A cancelled request gets no answer, and must not run again after a loss. */
+static void
+on_cancelled(struct mcp_lines *m, struct ats_slice params)
+{
+	struct ats_json_val v;
+	struct mcp_request *r;
+
+	if (!ats_json_get(params, "requestId", &v))
+		return;
+	r = find(m, v.raw);
+	if (r != NULL)
+		forget(m, r);
+}
+
+/* The engine agrees to that revision, the only one with arrays, when it is asked for it. */
+static bool
+asks_for_batches(struct ats_slice params)
+{
+	struct ats_json_val v;
+
+	return params.p != NULL && ats_json_get(params, "protocolVersion", &v) &&
+	    v.raw.n == 12 && memcmp(v.raw.p, "\"2025-03-26\"", 12) == 0;
+}
+
+static int
+one_from_client(struct mcp_lines *m, struct ats_slice object)
+{
+	struct parts p = parts_of(object);
+	int rc = 0;
+
+	if (p.id.p == NULL && p.bad) {
+		m->nulls++;
+		return 0;
+	}
+	if (p.answer)			/* nobody answers an answer */
+		return 0;
+	if (p.id.p == NULL) {
+		if (ats_json_key_is(p.method, "notifications/cancelled"))
+			on_cancelled(m, p.params);
+		else if (ats_json_key_is(p.method, "notifications/initialized"))
+			rc = replace(&m->initialized, object);
+		return rc;
+	}
+	if (p.method.p != NULL && ats_json_key_is(p.method, "initialize")) {
+		rc = replace(&m->initialize, object);
+		m->batches = !p.bad && asks_for_batches(p.params);
+	}
+	return rc < 0 ? rc : remember(m, object, p.id);
+}
+
+static int
+batch_from_client(struct mcp_lines *m, struct ats_slice array)
+{
+	struct ats_json_val v;
+	struct ats_json_iter it;
+	struct ats_slice key;
+	bool empty = true;
+	int rc = 0;
+
+	ats_json_iter_init(&it, array);
+	while (rc == 0 && ats_json_next(&it, &key, &v)) {
+		empty = false;
+		if (v.type == ATS_JSON_OBJECT)
+			rc = one_from_client(m, v.raw);
+		else
+			m->nulls++;
+	}
+	m->nulls += empty;
+	return rc;
+}
+
+int
+mcp_from_client(struct mcp_lines *m, const char *line, size_t n)
+{
+	struct ats_json_val top;
+
+	if (ats_json_scan(line, n, NULL) == 0) {
+		top = ats_json_value((struct ats_slice){ line, n });
+		if (top.type == ATS_JSON_OBJECT)
+			return one_from_client(m, top.raw);
+		if (top.type == ATS_JSON_ARRAY && m->batches)
+			return batch_from_client(m, top.raw);
+	}
+	m->nulls++;
+	return 0;
+}
+
+static enum mcp_fate
+one_from_engine(struct mcp_lines *m, struct ats_slice object)
+{
+	struct parts p = parts_of(object);
+	struct mcp_request *r;
+
+	if (p.method.p != NULL || !p.answer)
+		return MCP_PASS;
+	if (p.id.p == NULL) {
+		m->nulls -= m->nulls > 0;
+		return MCP_PASS;
+	}
+	r = find(m, p.id);
+	if (r == NULL)
+		return MCP_DROP;
+	forget(m, r);
+	return MCP_PASS;
+}
+
+/* The request that a line answers, if it begins as the engine begins a result
+ * (brain/engine/answer.c); what is in it is the client's to read. NULL: look closer. */
+static struct mcp_request *
+plainly_answered(const struct mcp_lines *m, struct ats_slice line)
+{
+	static const char head[] = "{\"jsonrpc\":\"2.0\",\"id\":", mid[] = ",\"result\":{";
+	struct ats_json_val id;
+
+	if (line.n < sizeof(head) || memcmp(line.p, head, sizeof(head) - 1) != 0)
+		return NULL;
+	line.p += sizeof(head) - 1;
+	line.n -= sizeof(head) - 1;
+	id = ats_json_value(line);
+	if (!is_id(&id) || id.raw.p != line.p || line.n - id.raw.n < sizeof(mid) ||
+	    memcmp(line.p + id.raw.n, mid, sizeof(mid) - 1) != 0)
+		return NULL;
+	return find(m, id.raw);
+}
+
+enum mcp_fate
+mcp_from_engine(struct mcp_lines *m, struct ats_slice line)
+{
+	struct mcp_request *r = plainly_answered(m, line);
+	struct ats_json_val top, v;
+	enum mcp_fate fate = MCP_DROP;
+	struct ats_json_iter it;
+	struct ats_slice key;
+
+	if (r != NULL) {
+		forget(m, r);
+		return MCP_PASS;
+	}
+	if (ats_json_scan(line.p, line.n, NULL) < 0)
+		return MCP_LOST;
+	top = ats_json_value(line);
+	if (top.type != ATS_JSON_ARRAY)
+		return one_from_engine(m, top.raw);
+	ats_json_iter_init(&it, top.raw);
+	while (ats_json_next(&it, &key, &v)) {
+		if (one_from_engine(m, v.raw) == MCP_PASS)
+			fate = MCP_PASS;
+	}
+	return fate;
+}
+
+bool
+mcp_is_notification(const char *line, size_t n)
+{
+	struct ats_json_val top;
+	struct parts p;
+
+	if (ats_json_scan(line, n, NULL) < 0)
+		return false;
+	top = ats_json_value((struct ats_slice){ line, n });
+	if (top.type != ATS_JSON_OBJECT)
+		return false;
+	p = parts_of(top.raw);
+	return p.method.p != NULL && p.id.p == NULL && !p.bad &&
+	    !ats_json_key_is(p.method, "notifications/initialized");
+}
+
+static int
+add_line(struct ats_buf *out, const char *s, size_t n)
+{
+	int rc = ats_buf_add(out, s, n);
+
+	return rc < 0 ? rc : ats_buf_add_char(out, '\n');
+}
+
+int
+mcp_replay(const struct mcp_lines *m, struct ats_buf *out)
+{
+	struct mcp_request *r;
+	int rc = 0;
+
+	if (m->initialize != NULL)
+		rc = add_line(out, m->initialize, strlen(m->initialize));
+	if (rc == 0 && m->initialized != NULL)
+		rc = add_line(out, m->initialized, strlen(m->initialized));
+	TAILQ_FOREACH(r, &m->pending, link) {
+		if (rc == 0 &&
+		    (m->initialize == NULL || strcmp(r->line, m->initialize) != 0))
+			rc = add_line(out, r->line, r->len);
+	}
+	return rc;
+}
+
+int
+mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out)
+{
+	struct mcp_request *r;
+	int rc = 0;
+
+	TAILQ_FOREACH(r, &m->pending, link) {
+		if (rc == 0)
+			rc = ats_buf_addf(out, "{\"jsonrpc\":\"2.0\",\"method\":"
+			    "\"notifications/cancelled\",\"params\":{\"requestId\":%s,"
+			    "\"reason\":\"the client left\"}}\n", r->id);
+	}
+	return rc;
+}
+
+static int
+add_error(struct ats_buf *out, const char *id, const char *why)
+{
+	struct ats_json_w w;
+
+	ats_json_w_init(&w, out);
+	ats_json_w_object(&w, NULL);
+	ats_json_w_str(&w, "jsonrpc", "2.0");
+	ats_json_w_raw(&w, "id", id, strlen(id));
+	ats_json_w_object(&w, "error");
+	ats_json_w_i64(&w, "code", -32000);
+	ats_json_w_str(&w, "message", why);
+	ats_json_w_object(&w, "data");
+	ats_json_w_str(&w, "code", ats_err_name(ATS_E_EOF));
+	ats_json_w_end(&w);
+	ats_json_w_end(&w);
+	ats_json_w_end(&w);
+	return w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
+}
+
+bool
+mcp_awaits(const struct mcp_lines *m)
+{
+	return m->n > 0 || m->nulls > 0;
+}
+
+int
+mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out)
+{
+	uint64_t n = m->nulls < MCP_PENDING_MAX ? m->nulls : MCP_PENDING_MAX;
+	int rc = 0;
+
+	m->nulls = 0;
+	for (; rc == 0 && n > 0; n--)
+		rc = add_error(out, "null", "a line was no request, and brain was lost "
+		    "before it said why");
+	return rc;
+}
+
+int
+mcp_fail_all(struct mcp_lines *m, struct ats_buf *out, const char *why)
+{
+	int rc = 0;
+
+	while (rc == 0 && !TAILQ_EMPTY(&m->pending)) {
+		struct mcp_request *r = TAILQ_FIRST(&m->pending);
+
+		rc = add_error(out, r->id, why);
+		forget(m, r);
+	}
+	return rc;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What atsctl mcp remembers of the lines that it relays: requests that are not answered,
+ * to be sent again after a loss of brain. Process: atsctl. */
+#ifndef ATS_CTL_MCP_LINES_H
+#define ATS_CTL_MCP_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/json.h"
+
+#define MCP_LINE_MAX (17u << 20)
+#define MCP_PENDING_MAX 1024u
+#define MCP_PENDING_BYTES (64u << 20)
+
+struct mcp_request {
+	TAILQ_ENTRY(mcp_request) link;
+	char *line, *id;	/* owned; id is the raw JSON text */
+	size_t len;
+};
+TAILQ_HEAD(mcp_request_list, mcp_request);
+
+struct mcp_lines {
+	struct mcp_request_list pending;	/* in the order of their coming */
+	size_t n, bytes;
+	uint64_t nulls;			/* errors with id null that are due */
+	bool batches;			/* the engine serves arrays: so it was agreed */
+	char *initialize, *initialized;		/* owned, to be replayed; or NULL */
+};
+
+/* What a line of the engine is to the client. */
+enum mcp_fate { MCP_PASS, MCP_DROP, MCP_LOST };
+
+void mcp_lines_init(struct mcp_lines *m);
+void mcp_lines_done(struct mcp_lines *m);
+/* Room for more requests; without it stdin is not read. */
+bool mcp_lines_room(const struct mcp_lines *m);
+/* Looks at a line of the client before it goes to the engine and remembers what must be.
+ * What has no id and is no notification (no JSON, say) is passed on too: the engine owes an
+ * error with id null for it. -ATS_E_NOMEM. */
+ATS_NODISCARD int mcp_from_client(struct mcp_lines *m, const char *line, size_t n);
+/* Looks at a line of the engine. An answer passes once, if its request is not answered
+ * yet and was not cancelled; notifications and requests of the engine pass. MCP_LOST: it is
+ * no JSON, and the connection is not worth keeping. */
+enum mcp_fate mcp_from_engine(struct mcp_lines *m, struct ats_slice line);
+/* Whether a line has no id: a notification, worth sending after a loss. */
+bool mcp_is_notification(const char *line, size_t n);
+/* Appends what a fresh connection must hear: initialize, initialized, open requests. */
+ATS_NODISCARD int mcp_replay(const struct mcp_lines *m, struct ats_buf *out);
+/* Appends notifications/cancelled for every open request. */
+ATS_NODISCARD int mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out);
+/* Whether answers of the engine are due: to open requests, or errors with id null. */
+bool mcp_awaits(const struct mcp_lines *m);
+/* The connection is lost, and with it the errors with id null that were due: nobody can be
+ * asked for them again. Appends errors in their place, MCP_PENDING_MAX at most. */
+ATS_NODISCARD int mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out);
+/* Appends an error answer for every open request, and forgets them. */
+ATS_NODISCARD int mcp_fail_all(struct mcp_lines *m, struct ats_buf *out, const char *why);
+
+#endif

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of calls: waiters, limits, answers. Runs in the engine; what is in a call came
+ * from a client, what ends it from a sandbox or from us. */
+#include "brain/engine/call.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/answer.h"
+#include "brain/engine/cache.h"
+#include "brain/engine/client.h"
+#include "brain/engine/dispatch.h"
+#include "brain/engine/door.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/events.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/link.h"
+#include "brain/engine/sessions.h"
+#include "brain/engine/store.h"
+#include "brain/engine/turns.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define PROGRESS_US 200000
+#define NEWEST_MAX (24u << 10)	/* 8 KiB in which each byte had to be replaced */
+#define ABANDONED_MAX 32
+#define COMMIT_AGAIN_US 1000000
+
+const char *
+call_tool_name(const struct call *c)
+{
+	return c->tool == NULL ? "exec" : c->tool->name;
+}
+
+enum ats_tool_class
+call_class(const struct call *c)
+{
+	if (c->validate)
+		return ATS_CLASS_PURE;
+	return c->tool == NULL ? ATS_CLASS_NEVER : c->tool->class;
+}
+
+const char *
+call_client_key(const struct call *c)
+{
+	return c->key == NULL ? NULL : strchr(c->key, ':') + 1;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+
+struct call *
+call_new(struct engine *e, uint64_t id, const char *key)
+{
+	struct call *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->e = e;
+	c->id = id;
+	c->created_us = ats_clock_us();
+	TAILQ_INIT(&c->waiters);
+	ats_buf_init(&c->newest, NEWEST_MAX);
+	c->timer = event_new(e->base, -1, 0, on_timer, c);
+	c->key = key == NULL ? NULL : strdup(key);
+	if (c->timer == NULL || (key != NULL && c->key == NULL) ||
+	    ats_map_put(e->calls->by_id, id, c) < 0)
+		goto fail;
+	if (key != NULL && ats_map_put_str(e->calls->by_key, key, c) < 0) {
+		(void)ats_map_del(e->calls->by_id, id);
+		goto fail;
+	}
+	return c;
+fail:
+	if (c->timer != NULL)
+		event_free(c->timer);
+	free(c->key);
+	free(c);
+	return NULL;
+}
+
+/* Nobody can join it any more. The key may be another call's by now. */
+static void
+forget_key(struct call *c)
+{
+	struct ats_map *by_key = c->e->calls->by_key;
+
+	if (c->key != NULL && ats_map_get_str(by_key, c->key) == c)
+		(void)ats_map_del_str(by_key, c->key);
+}
+
+void
+call_drop(struct call *c)
+{
+	struct calls *t = c->e->calls;
+
+	(void)ats_map_del(t->by_id, c->id);
+	forget_key(c);
+	turns_leave(c);
+	if (c->in_queue) {
+		TAILQ_REMOVE(&c->box->queue, c, link);
+		c->box->nqueue--;
+	}
+	if (c->state == CALL_RESUMED)
+		TAILQ_REMOVE(&t->resumed, c, link);
+	if (c->state == CALL_SENT && c->box != NULL) {
+		(void)ats_map_del(c->box->sent, c->id);
+		if (c->abandoned && c->box->abandoned > 0)
+			c->box->abandoned--;
+	}
+	exec_free(c->exec);
+	event_free(c->timer);
+	free(c->key);
+	t->input_bytes -= c->input_len;
+	free(c->input);
+	free(c->path);
+	free(c->cwd);
+	free(c->last_line);
+	ats_buf_done(&c->newest);
+	free(c);
+}
+
+/* ---- waiters --------------------------------------------------------------------- */
+
+int
+call_waiter_add(struct call *c, const struct call_ask *ask)
+{
+	size_t n = ask->rpc_id.n, tn = ask->progress_token.n;
+	struct waiter *w = calloc(1, sizeof(*w) + n + tn + 2);
+
+	if (w == NULL)
+		return -ATS_E_NOMEM;
+	memcpy(w->id, ask->rpc_id.p, n);
+	w->token = w->id + n + 1;
+	if (tn > 0)
+		memcpy(w->id + n + 1, ask->progress_token.p, tn);
+	w->progress = tn > 0;
+	w->call = c;
+	w->client = ask->client;
+	w->form = ask->form;
+	TAILQ_INSERT_TAIL(&c->waiters, w, of_call);
+	TAILQ_INSERT_TAIL(&ask->client->waiters, w, of_client);
+	ask->client->nwaiters++;
+	return 0;
+}
+
+void
+call_waiter_drop(struct waiter *w)
+{
+	TAILQ_REMOVE(&w->call->waiters, w, of_call);
+	TAILQ_REMOVE(&w->client->waiters, w, of_client);
+	w->client->nwaiters--;
+	free(w);
+}
+
+struct waiter *
+call_waiter_find(struct client *cl, struct ats_slice rpc_id)
+{
+	struct waiter *w;
+
+	TAILQ_FOREACH(w, &cl->waiters, of_client)
+		if (strlen(w->id) == rpc_id.n && memcmp(w->id, rpc_id.p, rpc_id.n) == 0)
+			return w;
+	return NULL;
+}
+
+/* Nobody waits: what has no effect, or only one on a client's pipes, need not go on. */
+static void
+orphaned(struct call *c)
+{
+	if (c->finishing)
+		return;		/* its waiters leave one by one */
+	if (c->state == CALL_QUEUED && c->attempt == 0) {
+		call_drop(c);
+		return;
+	}
+	if (c->exec != NULL || c->tool == NULL || call_class(c) == ATS_CLASS_PURE) {
+		call_cancel(c);
+		return;
+	}
+	c->orphan_us = ats_clock_us() + c->e->set.orphan_ms * 1000;
+	call_timer_set(c);
+}
+
+void
+call_client_gone(struct client *cl)
+{
+	struct waiter *w;
+	struct call *c;
+
+	while ((w = TAILQ_FIRST(&cl->waiters)) != NULL) {
+		c = w->call;
+		call_waiter_drop(w);
+		if (TAILQ_EMPTY(&c->waiters))
+			orphaned(c);
+	}
+}
+
+/* ---- limits ---------------------------------------------------------------------- */
+
+void
+call_timer_set(struct call *c)
+{
+	uint64_t now = ats_clock_us(), at = c->deadline_us;
+	struct timeval tv;
+
+	if (c->orphan_us != 0 && (at == 0 || c->orphan_us < at))
+		at = c->orphan_us;
+	if (at == 0) {
+		(void)event_del(c->timer);
+		return;
+	}
+	at = at > now ? at - now : 0;
+	tv.tv_sec = (time_t)(at / 1000000);
+	tv.tv_usec = (suseconds_t)(at % 1000000);
+	(void)event_add(c->timer, &tv);
+}
+
+void
+call_fail_stopped(struct call *c)
+{
+	/* Half a check says nothing. */
+	call_fail(c, c->validate ? OUTCOME_NOT_STARTED : OUTCOME_DONE,
+	    c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED, "%s",
+	    c->timed_out ? "timed out" : "cancelled");
+}
+
+/* Cancelled, and hands gives no result. */
+static void
+give_up(struct call *c)
+{
+	struct sandbox *box = c->box;
+
+	c->abandoned = true;
+	c->deadline_us = 0;
+	box->abandoned++;
+	if (call_class(c) == ATS_CLASS_PURE)
+		call_fail_stopped(c);
+	else
+		call_finish_unknown(c, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
+		    "it was cancelled, and the sandbox gave no result");
+	if (box->abandoned > ABANDONED_MAX)
+		sandbox_lost(box, ATS_E_SILENT, "it does not end cancelled calls");
+	else
+		dispatch_next(box);	/* those that waited for it need not */
+}
+
+static void
+commit_again(struct call *c)
+{
+	struct cache_hit hit;
+
+	if (cache_get(c->e->calls->cache, c->key, &hit) && hit.kept &&
+	    store_call_done(c->e->store, c->id, &hit.outcome, NULL, NULL) < 0) {
+		c->deadline_us = ats_clock_us() + COMMIT_AGAIN_US;
+		call_timer_set(c);
+		return;
+	}
+	if (c->box != NULL && c->has_result && c->exec == NULL)
+		link_ack(c->box, c->id);
+	c->state = CALL_QUEUED;		/* no longer in sent */
+	call_drop(c);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *c = arg;
+	uint64_t now = ats_clock_us();
+
+	(void)fd;
+	(void)what;
+	if (c->uncommitted) {
+		commit_again(c);
+	} else if (c->orphan_us != 0 && now >= c->orphan_us) {
+		c->orphan_us = 0;
+		call_cancel(c);
+	} else if (c->deadline_us == 0 || now < c->deadline_us) {
+		call_timer_set(c);
+	} else if (c->state == CALL_QUEUED && c->waits_turn) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_BUSY,
+		    "not started: an earlier call on the same file did not end in time");
+	} else if (c->state == CALL_QUEUED) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_NO_SANDBOX,
+		    "not started: no sandbox was ready in time%s%s",
+		    c->box->last_error[0] != '\0' ? ": " : "", c->box->last_error);
+	} else if (c->state == CALL_RESUMED) {
+		call_resumed_lost(c);
+	} else if (c->state == CALL_ENDING) {
+		c->timed_out = !c->cancelled;
+		exec_drain_stop(c->exec);	/* c may be gone */
+	} else if (!c->cancelled) {
+		c->timed_out = true;
+		c->cancelled = true;
+		link_cancel(c->box, c->id, "timeout");
+		c->deadline_us = now + c->e->set.cancel_ms * 1000;
+		call_timer_set(c);
+	} else {
+		give_up(c);
+	}
+}
+
+void
+call_cancel(struct call *c)
+{
+	if (c->abandoned || c->uncommitted)
+		return;
+	if (c->state == CALL_QUEUED) {
+		if (c->journaled)
+			call_finish_unknown(c, ATS_E_CANCELLED,
+			    "it was cancelled while it waited to be tried again");
+		else
+			call_fail(c, OUTCOME_NOT_STARTED, ATS_E_CANCELLED,
+			    "cancelled before it started");
+		return;
+	}
+	if (c->state == CALL_ENDING) {
+		exec_drain_stop(c->exec);	/* c may be gone */
+		return;
+	}
+	if (c->cancelled)
+		return;
+	c->cancelled = true;
+	if (c->state == CALL_RESUMED)
+		return;		/* sent when hands says that it runs */
+	link_cancel(c->box, c->id, "cancelled");
+	c->deadline_us = ats_clock_us() + c->e->set.cancel_ms * 1000;
+	call_timer_set(c);
+}
+
+void
+calls_session_closed(struct calls *t, struct session *s)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	while ((c = ats_map_each(t->by_id, &pos)) != NULL) {
+		if (c->session != s)
+			continue;
+		if (c->uncommitted || c->abandoned) {
+			c->session = NULL;
+			continue;
+		}
+		if (c->state == CALL_SENT && c->box->chan != NULL) {
+			link_cancel(c->box, c->id, "cancelled");
+			c->abandoned = true;
+			c->box->abandoned++;
+		}
+		c->deadline_us = 0;
+		call_fail(c, c->state == CALL_QUEUED ? OUTCOME_NOT_STARTED : OUTCOME_UNKNOWN,
+		    ATS_E_CANCELLED, "the session was closed");
+		pos = 0;	/* the map has changed */
+		(void)s;
+	}
+	pos = 0;
+	while ((c = ats_map_each(t->by_id, &pos)) != NULL)
+		if (c->session == s)
+			c->session = NULL;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+static void
+answer(struct waiter *w, const struct outcome *o, const char *notice)
+{
+	struct client *cl = w->client;
+	size_t mark;
+
+	if (cl->dead)
+		return;
+	mark = cl->out.len;
+	if (answer_write(&cl->out, w->form, w->id, w->call->id, o, notice) < 0) {
+		client_drop(cl, "no room for an answer");
+		return;
+	}
+	batch_answered(cl, (struct ats_slice){ w->id, strlen(w->id) }, mark);
+	if (cl->nwaiters == 0)	/* no other answer can go with it: it need not wait */
+		client_write(cl);
+	else
+		client_flush(cl);
+}
+
+/* The journal is full: the answer stays in memory until it can be written. */
+static bool
+keep_uncommitted(struct call *c, const struct outcome *o)
+{
+	if (c->key == NULL)
+		return false;	/* nobody can ask for it again */
+	cache_put(c->e->calls->cache, c->key, c->digest, c->id, o);
+	if (c->state == CALL_SENT && c->box != NULL)
+		(void)ats_map_del(c->box->sent, c->id);
+	c->uncommitted = true;
+	c->orphan_us = 0;
+	c->deadline_us = ats_clock_us() + COMMIT_AGAIN_US;
+	return true;
+}
+
+static void
+remember_pure(struct call *c, const struct outcome *o)
+{
+	if (c->key != NULL && o->kind == OUTCOME_DONE && !c->cancelled &&
+	    call_class(c) == ATS_CLASS_PURE)
+		cache_put(c->e->calls->cache, c->key, c->digest, c->id, o);
+}
+
+/* Of a call with a row. True: hands may forget the result now. */
+static bool
+remember(struct call *c, const struct outcome *o)
+{
+	struct ats_err err = { 0 };
+	bool keeps = c->has_result && c->exec == NULL && c->tool != NULL &&
+	    call_class(c) != ATS_CLASS_PURE;
+
+	if (store_call_done(c->e->store, c->id, o, c->session, &err) == 0) {
+		c->journaled = false;
+		return keeps;
+	}
+	ats_log(ATS_LOG_ERROR, "an answer is not in the journal", "call=c-%llu why=\"%s\"",
+	    (unsigned long long)c->id, err.text);
+	return !keep_uncommitted(c, o) && keeps;
+}
+
+static void
+tell_waiters(struct call *c, const struct outcome *o)
+{
+	char *notice = NULL;
+	struct waiter *w;
+
+	if (c->session != NULL && !TAILQ_EMPTY(&c->waiters) && c->exec == NULL &&
+	    !c->validate) {
+		notice = c->session->notice;
+		c->session->notice = NULL;
+	}
+	/* A client that is dropped meanwhile takes its own waiters away, this one included
+	 * only after it was unlinked here. */
+	while ((w = TAILQ_FIRST(&c->waiters)) != NULL) {
+		TAILQ_REMOVE(&c->waiters, w, of_call);
+		TAILQ_REMOVE(&w->client->waiters, w, of_client);
+		w->client->nwaiters--;
+		answer(w, o, notice);
+		free(w);
+	}
+	free(notice);
+}
+
+void
+call_finish(struct call *c, const struct outcome *o)
+{
+	struct engine *e = c->e;
+	struct outcome with = *o;
+	bool journaled = c->journaled, ack;
+
+	c->finishing = true;
+	turns_leave(c);
+	with.total_us = ats_clock_us() - c->created_us;
+	ack = journaled && remember(c, &with);
+	tell_waiters(c, &with);
+	/* The client first: nobody waits for the rest. */
+	if (!journaled)
+		remember_pure(c, &with);
+	if (ack)
+		link_ack(c->box, c->id);
+	if (c->session != NULL) {
+		c->session->calls += !c->validate;
+		events_emit(e, c->session->uid, "call.end", c->session->id,
+		    c->box == NULL ? NULL : c->box->id, c->id, outcome_name(with.kind));
+	}
+	if (c->uncommitted || c->abandoned) {
+		forget_key(c);
+		exec_let_go(c->exec);
+		call_timer_set(c);
+	} else {
+		call_drop(c);
+	}
+	engine_idle_check(e);
+}
+
+void
+call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt, ...)
+{
+	struct outcome o = { .kind = kind, .is_error = true, .code = code };
+	char text[1024];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	o.payload.p = text;
+	o.payload.n = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+	call_finish(c, &o);
+}
+
+static int
+add_newest(const struct call *c, struct ats_buf *out)
+{
+	int rc = ats_buf_addf(out, "\nIt had printed %" PRIu64 " bytes when it was last heard "
+	    "of%s:\n", c->printed, c->printed > c->newest.len ? "; the newest of them" : "");
+
+	return rc < 0 ? rc : ats_buf_add(out, c->newest.data, c->newest.len);
+}
+
+void
+call_finish_unknown(struct call *c, int code, const char *why)
+{
+	struct outcome o = { .kind = OUTCOME_UNKNOWN, .is_error = true, .code = code };
+	struct ats_buf text;
+	int rc;
+
+	ats_buf_init(&text, 2 * NEWEST_MAX);
+	rc = ats_buf_addf(&text,
+	    "The outcome of this call is unknown: %s. It may have run in part or to its end; ",
+	    why);
+	if (rc == 0 && c->attempt > 0)	/* CHECKED: each attempt looks before it writes */
+		rc = ats_buf_addf(&text, "it was tried %u times, and none was answered. ",
+		    c->attempt + 1);
+	else if (rc == 0)
+		rc = ats_buf_add_str(&text, "it was not run again. ");
+	if (rc == 0)
+		rc = ats_buf_add_str(&text, "Processes that it had started are gone, files that "
+		    "it wrote remain. Look at the state of things before you repeat it.");
+	if (rc == 0 && c->newest.len > 0)
+		rc = add_newest(c, &text);
+	else if (rc == 0 && c->last_line != NULL)
+		(void)(ats_buf_addf(&text, "\nThe last line of output that came: %s",
+		    c->last_line) < 0);
+	o.payload.p = text.data;
+	o.payload.n = text.len;
+	call_finish(c, &o);
+	ats_buf_done(&text);
+}
+
+/* ---- progress -------------------------------------------------------------------- */
+
+static void
+send_progress(struct waiter *w, const char *message)
+{
+	struct client *cl = w->client;
+	size_t mark = cl->out.len;
+	struct ats_json_w j;
+
+	ats_json_w_init(&j, &cl->out);
+	ats_json_w_object(&j, NULL);
+	ats_json_w_str(&j, "jsonrpc", "2.0");
+	ats_json_w_str(&j, "method", "notifications/progress");
+	ats_json_w_object(&j, "params");
+	ats_json_w_raw(&j, "progressToken", w->token, strlen(w->token));
+	ats_json_w_u64(&j, "progress", ++w->progress_n);
+	/* The oldest revision has no message. */
+	if (cl->revision == NULL || strcmp(cl->revision, "2024-11-05") != 0)
+		ats_json_w_str(&j, "message", message);
+	ats_json_w_end(&j);
+	ats_json_w_end(&j);
+	if (j.rc == 0)
+		j.rc = ats_buf_add_char(&cl->out, '\n');
+	if (j.rc < 0)
+		ats_buf_truncate(&cl->out, mark);
+	else
+		client_flush(cl);
+}
+
+void
+call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m, struct ats_slice newest)
+{
+	uint64_t now = ats_clock_us();
+	const char *message = m->message;
+	struct waiter *w;
+
+	free(c->last_line);
+	c->last_line = strdup(message);
+	if (newest.n > 0) {
+		ats_buf_reset(&c->newest);
+		c->printed = m->done;
+		if (ats_utf8_repair(&c->newest, newest.p, newest.n) < 0)
+			ats_buf_reset(&c->newest);
+	}
+	TAILQ_FOREACH(w, &c->waiters, of_call) {
+		if (!w->progress || w->client->dead || w->client->out.len > (1u << 20) ||
+		    now - w->progress_us < PROGRESS_US)
+			continue;
+		w->progress_us = now;
+		send_progress(w, message);
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a call: asked, queued, sent, answered once. A call may have several waiters
+ * (a client that lost its connection asks again) or none. All answers leave through
+ * call_finish. */
+#ifndef ATS_ENGINE_CALL_H
+#define ATS_ENGINE_CALL_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "brain/engine/outcome.h"
+#include "proto/tools.h"
+
+#define CALL_PURE_BIT (UINT64_C(1) << 63)	/* ids of calls that are not journaled */
+#define CALL_KEY_MAX 320
+
+struct client;
+struct engine;
+struct exec;
+struct ats_msg_EVENT_PROGRESS;
+struct sandbox;
+struct session;
+
+enum call_form { CALL_FORM_MCP, CALL_FORM_ATS, CALL_FORM_EXEC, CALL_FORM_VALIDATE };
+
+struct waiter {
+	TAILQ_ENTRY(waiter) of_call, of_client;
+	struct call *call;
+	struct client *client;
+	enum call_form form;
+	bool progress;
+	uint64_t progress_us;		/* when the last was sent */
+	uint64_t progress_n;
+	const char *token;		/* raw JSON, in id[] */
+	char id[];			/* raw JSON-RPC id, NUL, token, NUL */
+};
+TAILQ_HEAD(waiter_list, waiter);
+
+enum call_state {
+	CALL_QUEUED,	/* waits for its sandbox */
+	CALL_SENT,	/* hands has it */
+	CALL_RESUMED,	/* of an engine before this one; what became of it shows at READY */
+	CALL_ENDING,	/* an exec whose result is here and whose output is not yet taken */
+};
+
+struct call {
+	TAILQ_ENTRY(call) link;		/* queue of its sandbox, or the resumed list */
+	uint64_t id;
+	struct engine *e;
+	struct session *session;	/* NULL when it was closed meanwhile */
+	struct sandbox *box;
+	const struct ats_tool_row *tool;	/* NULL: exec */
+	struct exec *exec;		/* owned */
+	char *key;			/* owned: session ":" key of the client, or NULL */
+	char *input;			/* owned, arguments; NULL for CALL_RESUMED */
+	size_t input_len;
+	char digest[65];
+	char *path;			/* owned: the file it names, normalised, or NULL */
+	char *cwd;			/* owned: what path was relative to, or NULL */
+	uint64_t read_nr;		/* of what was known of path when it was sent */
+	struct turn *turn;		/* of its file, had or waited for, or NULL */
+	char *last_line;		/* owned: newest progress, or NULL */
+	struct ats_buf newest;		/* of its output; empty: none came */
+	uint64_t printed;		/* bytes of output until then */
+	/* CALL_RESUMED: where it was sent to, and whether that is known to be gone */
+	char resumed_boot[33], resumed_box[33], resumed_session[33];
+	bool lost;
+	struct waiter_list waiters;
+	enum call_state state;
+	bool validate;			/* only the tool's checks */
+	bool in_queue;
+	bool looked_at;			/* path and timeout_ms are those of the input */
+	bool waits_turn;		/* another call on its file comes first */
+	bool journaled;			/* has a row that is open */
+	bool cancelled;			/* a cancel was sent, or wished for */
+	bool timed_out;
+	bool finishing;			/* its waiters are being answered, or were */
+	bool abandoned;			/* answered; kept until its result or its sandbox's end */
+	bool has_result;		/* hands gave one, and keeps it until it is acknowledged */
+	bool uncommitted;		/* answered, but the journal was full: tried again */
+	unsigned attempt;
+	uint64_t timeout_ms;
+	uint64_t created_us, sent_us, deadline_us, orphan_us;
+	struct event *timer;
+};
+TAILQ_HEAD(call_list, call);
+
+struct calls *calls_new(struct engine *e);
+void calls_free(struct calls *t);
+size_t calls_count(const struct calls *t);
+struct call *calls_each(const struct calls *t, size_t *pos);
+struct call *calls_find(const struct calls *t, uint64_t id);
+
+struct call_ask {			/* all borrowed */
+	struct session *session;
+	const struct ats_tool_row *tool;	/* NULL: exec */
+	struct ats_slice input;		/* scanned JSON object */
+	const char *key;		/* idempotency key of the client, or NULL */
+	uint64_t timeout_ms;		/* 0: the tool's own */
+	struct client *client;
+	enum call_form form;		/* CALL_FORM_VALIDATE: only the tool's checks */
+	struct ats_slice rpc_id, progress_token;	/* raw JSON; token may be empty */
+	struct exec *exec;		/* taken on success */
+};
+/* Takes a request: finds the call of the same key, its answer in the journal, or makes a
+ * new one. 0: the waiter is answered now or later. Negative: nothing was taken, the caller
+ * answers (-ATS_E_ID_REUSED, -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_NOSPC). */
+ATS_NODISCARD int call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err);
+/* What a retry may do: the tool's class, but a validate is pure and an exec is never. */
+enum ats_tool_class call_class(const struct call *c);
+/* Ends a pure call that was cancelled or timed out, and of which nothing came. */
+void call_fail_stopped(struct call *c);
+/* Answers all waiters and ends the call; with abandoned set before, it lives on without
+ * waiters. c may be gone after it. */
+void call_finish(struct call *c, const struct outcome *o);
+/* The same with a code and a text of ours; is_error. */
+void call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt, ...)
+    ATS_PRINTF(4, 5);
+/* Cancels for everybody: a queued call ends at once, a running one is asked to. */
+void call_cancel(struct call *c);
+/* The client took its request back: no answer will go to it. */
+void call_waiter_drop(struct waiter *w);
+/* All waiters of a client that is gone. */
+void call_client_gone(struct client *cl);
+struct waiter *call_waiter_find(struct client *cl, struct ats_slice rpc_id);
+/* By the client's own id ("id:..." is tried first, then the rest). NULL if not alive. */
+struct call *call_find_key(const struct calls *t, const struct session *s, const char *call_id);
+/* Progress of a running call. */
+void call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m,
+    struct ats_slice newest);
+/* Sets the timer to the nearest of the call's limits. */
+void call_timer_set(struct call *c);
+/* Frees a call without an answer; it must have no waiters. */
+void call_drop(struct call *c);
+/* A session is closed: its calls are cancelled and forget it. */
+void calls_session_closed(struct calls *t, struct session *s);
+/* Loads what the journal has open, after start. */
+ATS_NODISCARD int calls_resume(struct calls *t, struct ats_err *err);
+/* The vault has said which sandboxes are alive: calls of the others are lost. */
+void calls_resume_settle(struct calls *t);
+/* The next resumed call of this sandbox after this one (NULL: the first). */
+struct call *calls_resumed_next(struct calls *t, const struct sandbox *box,
+    const struct call *after);
+/* The sandbox it was sent to is gone: a call that must not run twice is unknown; one that
+ * can be checked waits to be asked again, with its input. c may be gone after it. */
+void call_resumed_lost(struct call *c);
+/* It was never received: it runs if somebody asked again, else it is forgotten. */
+void call_resumed_unsent(struct call *c);
+/* Ends it as unknown, with a text that says what is known. */
+void call_finish_unknown(struct call *c, int code, const char *why);
+
+/* ---- private to call*.c -------------------------------------------------------------- */
+struct cache;
+struct calls {
+	struct engine *e;
+	struct ats_map *by_id, *by_key;
+	struct ats_map *turns;		/* of turns.c */
+	bool closing;			/* nothing is sent any more */
+	struct call_list resumed;
+	struct cache *cache;
+	uint64_t next_pure;
+	size_t input_bytes;		/* of all calls */
+};
+/* A call in the tables; key is the full one or NULL. */
+struct call *call_new(struct engine *e, uint64_t id, const char *key);
+ATS_NODISCARD int call_waiter_add(struct call *c, const struct call_ask *ask);
+/* The part of the full key that is the client's. */
+const char *call_client_key(const struct call *c);
+const char *call_tool_name(const struct call *c);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A request becomes a call, joins one that lives, or is answered from memory or journal.
+ * Runs in the engine; keys and inputs are a client's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/answer.h"
+#include "brain/engine/cache.h"
+#include "brain/engine/call.h"
+#include "brain/engine/dispatch.h"
+#include "brain/engine/door.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/rpc.h"
+#include "brain/engine/sandbox.h"
+#include "brain/engine/sessions.h"
+#include "brain/engine/store.h"
+#include "common/clock.h"
+#include "common/digest.h"
+#include "common/map.h"
+
+#define CACHE_ENTRIES 4096
+#define CACHE_BYTES (16u << 20)
+#define INPUT_BYTES (256u << 20)	/* of all calls that live: they may wait long */
+
+struct calls *
+calls_new(struct engine *e)
+{
+	struct calls *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->e = e;
+	TAILQ_INIT(&t->resumed);
+	t->by_id = ats_map_new(e->set.calls_max + 1);
+	t->by_key = ats_map_new(e->set.calls_max + 1);
+	t->turns = ats_map_new(e->set.calls_max + 1);
+	t->cache = cache_new(CACHE_ENTRIES, CACHE_BYTES);
+	/* By the clock: no id of an engine before this one comes again. */
+	t->next_pure = CALL_PURE_BIT | ((uint64_t)ats_clock_wall_ms() << 20 & ~CALL_PURE_BIT);
+	if (t->by_id == NULL || t->by_key == NULL || t->turns == NULL || t->cache == NULL) {
+		calls_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void
+calls_free(struct calls *t)
+{
+	struct waiter *w;
+	struct call *c;
+	size_t pos = 0;
+
+	if (t == NULL)
+		return;
+	t->closing = true;
+	while (t->by_id != NULL && (c = ats_map_each(t->by_id, &pos)) != NULL) {
+		while ((w = TAILQ_FIRST(&c->waiters)) != NULL)
+			call_waiter_drop(w);
+		call_drop(c);
+		pos = 0;
+	}
+	ats_map_free(t->by_id);
+	ats_map_free(t->by_key);
+	ats_map_free(t->turns);
+	cache_free(t->cache);
+	free(t);
+}
+
+size_t
+calls_count(const struct calls *t)
+{
+	return ats_map_count(t->by_id);
+}
+
+struct call *
+calls_each(const struct calls *t, size_t *pos)
+{
+	return ats_map_each(t->by_id, pos);
+}
+
+struct call *
+calls_find(const struct calls *t, uint64_t id)
+{
+	return ats_map_get(t->by_id, id);
+}
+
+struct call *
+call_find_key(const struct calls *t, const struct session *s, const char *call_id)
+{
+	static const char *const kinds[] = { "id:", "tu:", "va:", "" };
+	char key[CALL_KEY_MAX + 40];
+	struct call *c;
+	size_t i;
+
+	for (i = 0; i < ATS_ARRAY_LEN(kinds); i++) {
+		(void)snprintf(key, sizeof(key), "%s:%s%s", s->id, kinds[i], call_id);
+		c = ats_map_get_str(t->by_key, key);
+		if (c != NULL)
+			return c;
+	}
+	return NULL;
+}
+
+/* Same tool and same text: the same input. */
+static int
+digest_of(const struct call_ask *ask, char out[ATS_SHA256_HEX])
+{
+	const char *name = ask->tool == NULL ? "exec" : ask->tool->name;
+	struct ats_sha256 *sha = ats_sha256_new();
+
+	if (sha == NULL)
+		return -ATS_E_NOMEM;
+	if (ask->form == CALL_FORM_VALIDATE)
+		ats_sha256_add(sha, "validate", sizeof("validate"));
+	ats_sha256_add(sha, name, strlen(name) + 1);
+	ats_sha256_add(sha, ask->input.p, ask->input.n);
+	ats_sha256_finish(sha, out);
+	return 0;
+}
+
+static int
+reused(struct ats_err *err)
+{
+	return ats_err_set(err, ATS_E_ID_REUSED, "%s", ats_err_text(ATS_E_ID_REUSED));
+}
+
+static int
+answer_now(const struct call_ask *ask, uint64_t call, const struct outcome *o,
+    struct ats_err *err)
+{
+	size_t mark = ask->client->out.len;
+	char id[RPC_ID_MAX + 1];
+
+	memcpy(id, ask->rpc_id.p, ask->rpc_id.n);
+	id[ask->rpc_id.n] = '\0';
+	if (answer_write(&ask->client->out, ask->form, id, call, o, NULL) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "no room for an answer");
+	batch_answered(ask->client, ask->rpc_id, mark);
+	client_flush(ask->client);
+	exec_free(ask->exec);
+	return 0;
+}
+
+static int
+answer_stored(const struct call_ask *ask, struct store_call *row, struct ats_err *err)
+{
+	char text[256];
+
+	if (row->payload_lost) {
+		(void)snprintf(text, sizeof(text),
+		    "This call has been answered before. Its answer had %llu bytes (sha256 %s) and "
+		    "is no longer kept; the call was not run again.",
+		    (unsigned long long)row->payload_len, row->payload_sha256);
+		row->outcome.payload.p = text;
+		row->outcome.payload.n = strlen(text);
+		row->outcome.blocks.p = NULL;
+	}
+	return answer_now(ask, row->id, &row->outcome, err);
+}
+
+static int
+take_input(struct call *c, const struct call_ask *ask, struct ats_err *err)
+{
+	struct calls *t = c->e->calls;
+
+	if (ask->input.n > INPUT_BYTES - t->input_bytes)
+		return ats_err_set(err, ATS_E_FULL, "the inputs of all calls are too large");
+	c->input = malloc(ask->input.n + 1);
+	if (c->input == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "input");
+	memcpy(c->input, ask->input.p, ask->input.n);
+	c->input[ask->input.n] = '\0';
+	c->input_len = ask->input.n;
+	t->input_bytes += c->input_len;
+	return 0;
+}
+
+/* The call of this key lives: one more waits for it. */
+static int
+join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_err *err)
+{
+	int rc;
+
+	if (strcmp(c->digest, digest) != 0)
+		return reused(err);
+	if (ask->tool == NULL)
+		return ats_err_set(err, ATS_E_BUSY, "this exec runs already");
+	if (ask->client->nwaiters >= c->e->set.client_calls_max)
+		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
+	if (c->input == NULL) {
+		rc = take_input(c, ask, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (call_waiter_add(c, ask) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "request");
+	c->orphan_us = 0;
+	if (c->state != CALL_RESUMED) {
+		call_timer_set(c);
+		return 0;
+	}
+	if (c->session == NULL) {
+		c->session = ask->session;
+		c->box = ask->session->box;
+	}
+	if (c->lost)
+		call_resumed_lost(c);
+	else
+		sandbox_want(c->box);
+	return 0;
+}
+
+/* text is borrowed. */
+static struct outcome
+unknown(const char *text)
+{
+	return (struct outcome){ .kind = OUTCOME_UNKNOWN, .is_error = true, .code = ATS_E_LOST,
+		.payload = { text, strlen(text) } };
+}
+
+/* A journal is there and cannot be read: the call of this key may have run, or run now. To say
+ * that it did not would ask for it twice. 1, or an error. */
+static int
+answer_unread(struct engine *e, const struct call_ask *ask, struct ats_err *err)
+{
+	struct ats_err why = *err;
+	struct outcome o;
+	int rc;
+
+	(void)ats_err_set(&why, ATS_E_LOST, "Whether this call has run is not known: the engine "
+	    "was restarted and cannot read what it wrote before (%s). Check before you call again.",
+	    err->text);
+	o = unknown(why.text);
+	rc = answer_now(ask, store_next_id(e->store), &o, err);
+	return rc < 0 ? rc : 1;
+}
+
+static bool
+is_pure(const struct call_ask *ask)
+{
+	return ask->form == CALL_FORM_VALIDATE ||
+	       (ask->tool != NULL && ask->tool->class == ATS_CLASS_PURE);
+}
+
+/* 1: answered or joined. 0: a new call. */
+static int
+ask_again(struct engine *e, const struct call_ask *ask, const char *key, const char *digest,
+    struct ats_err *err)
+{
+	struct call *live = ats_map_get_str(e->calls->by_key, key);
+	struct store_call row;
+	struct cache_hit hit;
+	int rc;
+
+	if (live != NULL) {
+		rc = join(live, ask, digest, err);
+		return rc < 0 ? rc : 1;
+	}
+	if (cache_get(e->calls->cache, key, &hit)) {
+		if (strcmp(hit.digest, digest) != 0)
+			return reused(err);
+		if (hit.kept) {
+			rc = answer_now(ask, hit.call, &hit.outcome, err);
+			return rc < 0 ? rc : 1;
+		}
+	}
+	if (is_pure(ask))
+		return 0;
+	rc = store_call_by_key(e->store, ask->session->id, ask->key, &row, err);
+	if (rc < 0 && store_is_unread(e->store))
+		return answer_unread(e, ask, err);
+	if (rc <= 0)
+		return rc;
+	if (strcmp(row.digest, digest) != 0)
+		return reused(err);
+	if (row.state != STORE_DONE)
+		row.outcome = unknown(ats_err_text(ATS_E_LOST));
+	rc = answer_stored(ask, &row, err);
+	return rc < 0 ? rc : 1;
+}
+
+static uint64_t
+timeout_of(const struct call_ask *ask)
+{
+	uint64_t ms = ask->timeout_ms;
+
+	if (ask->tool != NULL && ms > ask->tool->timeout_max_ms)
+		ms = ask->tool->timeout_max_ms;
+	return ms;
+}
+
+static int
+ask_new(struct engine *e, const struct call_ask *ask, const char *key, const char *digest,
+    struct ats_err *err)
+{
+	struct call *c;
+	int rc;
+
+	c = call_new(e, is_pure(ask) ? e->calls->next_pure++ : store_next_id(e->store), key);
+	if (c == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "call");
+	c->session = ask->session;
+	c->box = ask->session->box;
+	c->tool = ask->tool;
+	c->validate = ask->form == CALL_FORM_VALIDATE;
+	c->timeout_ms = timeout_of(ask);
+	memcpy(c->digest, digest, sizeof(c->digest));
+	rc = take_input(c, ask, err);
+	if (rc == 0 && call_waiter_add(c, ask) < 0)
+		rc = ats_err_set(err, ATS_E_NOMEM, "call");
+	if (rc < 0) {
+		call_drop(c);
+		return rc;
+	}
+	c->exec = ask->exec;
+	engine_idle_check(e);
+	dispatch_submit(c);
+	return 0;
+}
+
+int
+call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
+{
+	char digest[ATS_SHA256_HEX] = "", key[CALL_KEY_MAX + 40];
+	bool keyed = ask->key != NULL;
+	int rc = 0;
+
+	if (keyed) {
+		(void)snprintf(key, sizeof(key), "%s:%s", ask->session->id, ask->key);
+		rc = digest_of(ask, digest);
+		if (rc < 0)
+			return ats_err_set(err, -rc, "call");
+		rc = ask_again(e, ask, key, digest, err);
+		if (rc != 0)
+			return rc < 0 ? rc : 0;
+	}
+	if (calls_count(e->calls) >= e->set.calls_max ||
+	    ask->client->nwaiters >= e->set.client_calls_max)
+		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
+	return ask_new(e, ask, keyed ? key : NULL, digest, err);
+}

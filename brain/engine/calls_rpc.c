@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Methods that make calls and act on them: ats/tool.call, ats/exec, ats/call.*. Runs in
+ * the engine; parameters and descriptors are a client's. */
+#include "brain/engine/calls_rpc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "brain/engine/engine.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/link.h"
+#include "brain/engine/sessions.h"
+#include "common/log.h"
+
+#define CALL_ID_MAX 200
+#define DAY_MS 86400000u
+
+struct session *
+calls_session(struct rpc *r, const char *id)
+{
+	struct ats_err err = { 0 };
+	struct session *s = r->client->session;
+
+	if (id[0] != '\0')
+		s = sessions_find_owned(r->e->sessions, id, r->client->uid);
+	if (s != NULL)
+		return s;
+	if (id[0] != '\0')
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "unknown session %s", id);
+	else
+		(void)ats_err_set(&err, ATS_E_STATE,
+		    "this connection has no session: ats/session.attach first");
+	rpc_fail(r, &err);
+	return NULL;
+}
+
+void
+calls_key_of_id(const struct rpc *r, char key[CALL_KEY_MAX])
+{
+	key[0] = '\0';
+	if (r->client->nonce[0] == '\0' ||
+	    strlen(r->client->nonce) + r->id.n + 2 > CALL_KEY_MAX)
+		return;
+	(void)snprintf(key, CALL_KEY_MAX, "%s:%.*s", r->client->nonce, (int)r->id.n, r->id.p);
+}
+
+void
+calls_tool_hint(const char *name, char *out, size_t size)
+{
+	const struct ats_tool_row *near = ats_tool_nearest(name);
+	size_t n;
+
+	if (near != NULL) {
+		(void)snprintf(out, size, "did you mean %s?", near->name);
+		return;
+	}
+	(void)snprintf(out, size, "there are");
+	for (size_t i = 0; i < ATS_TOOL_COUNT; i++) {
+		n = strlen(out);
+		(void)snprintf(out + n, size - n, "%s %s", i > 0 ? "," : "",
+		    ats_tool_rows[i].name);
+	}
+}
+
+static void
+no_such_tool(const char *name, struct ats_err *err)
+{
+	char hint[CALLS_HINT_MAX];
+
+	calls_tool_hint(name, hint, sizeof(hint));
+	(void)ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool is called %s; %s", name, hint);
+}
+
+/* A validate has keys of its own: the call that follows may have the same id. */
+static void
+key_of(const struct rpc *r, enum call_form form, const char *id, char key[CALL_KEY_MAX])
+{
+	if (id[0] != '\0')
+		(void)snprintf(key, CALL_KEY_MAX, "%s:%s",
+		    form == CALL_FORM_VALIDATE ? "va" : "id", id);
+	else
+		calls_key_of_id(r, key);
+}
+
+static int
+read_strings(struct ats_slice array, const char *what, size_t max, char **ret, size_t *ret_n,
+    struct ats_err *err)
+{
+	struct ats_json_iter it;
+	struct ats_json_val v;
+	struct ats_slice key;
+	size_t n = 0;
+
+	ats_json_iter_init(&it, array);
+	while (ats_json_next(&it, &key, &v)) {
+		if (n == max)
+			return ats_err_set(err, ATS_E_FIELD, "%s: more than %zu", what, max);
+		ret[n] = ats_json_dup_str(&v);
+		if (ret[n] == NULL)
+			return ats_err_set(err, ATS_E_FIELD, "%s: expected strings", what);
+		*ret_n = ++n;
+	}
+	return 0;
+}
+
+/* Of a request that is refused: left behind they would cost the connection. */
+static void
+drop_streams(struct rpc *r)
+{
+	struct ats_json_val fds, v;
+	struct ats_json_iter it;
+	struct ats_slice key;
+	int got[EXEC_STREAMS];
+	size_t n = 0;
+
+	if (!ats_json_get(r->params, "fds", &fds) || fds.type != ATS_JSON_ARRAY)
+		return;
+	ats_json_iter_init(&it, fds.raw);
+	while (n < EXEC_STREAMS && ats_json_next(&it, &key, &v))
+		n++;
+	if (client_take_fds(r->client, got, n) < 0)
+		return;
+	while (n > 0)
+		(void)close(got[--n]);
+}
+
+/* The pipe for a tool's bytes. Taken even when the rest is wrong: it belongs to this request. */
+static int
+make_data(struct rpc *r, const struct ats_tool_row *tool, struct ats_slice fds,
+    struct exec **ret, struct ats_err *err)
+{
+	struct exec_ask want = { .fds = { -1, -1, -1 } };
+	char *name[1] = { NULL };
+	size_t n = 0;
+	bool named;
+	int rc = read_strings(fds, "fds", 1, name, &n, err);
+
+	named = rc == 0 && n == 1 && strcmp(name[0], "data") == 0;
+	free(name[0]);
+	if (client_take_fds(r->client, &want.fds[EXEC_STDOUT], 1) < 0)
+		return ats_err_set(err, ATS_E_FIELD, "fds: no descriptor came");
+	if (!named)
+		rc = ats_err_set(err, ATS_E_FIELD, "fds: expected \"data\" alone");
+	else if ((tool->hints & ATS_HINT_DATA) == 0)
+		rc = ats_err_set(err, ATS_E_FIELD, "%s gives no data; Read does", tool->name);
+	if (rc == 0)
+		rc = exec_new(r->e, &want, ret, err);
+	if (rc < 0)
+		(void)close(want.fds[EXEC_STDOUT]);
+	return rc;
+}
+
+static void
+tool_request(struct rpc *r, enum call_form form)
+{
+	struct ats_slice args = { "{}", 2 }, meta = { NULL, 0 }, fds = { NULL, 0 };
+	char name[65] = "", id[CALL_ID_MAX] = "", session[40] = "", key[CALL_KEY_MAX] = "";
+	struct call_ask ask = { .form = form, .client = r->client, .rpc_id = r->id };
+	struct rpc_param p[] = {
+		{ "name", RPC_STR, true, sizeof(name), name },
+		{ "arguments", RPC_OBJECT, false, 0, &args },
+		{ "call_id", RPC_STR, false, sizeof(id), id },
+		{ "timeout_ms", RPC_U64, false, DAY_MS, &ask.timeout_ms },
+		{ "session", RPC_STR, false, sizeof(session), session },
+		{ "_meta", RPC_OBJECT, false, 0, &meta },
+		{ "fds", RPC_ARRAY, false, 0, &fds },
+	};
+	/* A check gives no data. */
+	size_t np = ATS_ARRAY_LEN(p) - (form == CALL_FORM_VALIDATE);
+	struct ats_err err = { 0 };
+	int rc;
+
+	if (rpc_params(r, p, np, false) < 0) {
+		drop_streams(r);
+		return;
+	}
+	ask.tool = ats_tool_find(name);
+	if (ask.tool == NULL) {
+		no_such_tool(name, &err);
+		rpc_fail(r, &err);
+		drop_streams(r);
+		return;
+	}
+	ask.session = calls_session(r, session);
+	if (ask.session == NULL) {
+		drop_streams(r);
+		return;
+	}
+	/* What went through a pipe cannot be given again: such a call has no key. */
+	if (fds.p == NULL)
+		key_of(r, form, id, key);
+	ask.key = key[0] == '\0' ? NULL : key;
+	ask.input = args;
+	rc = fds.p == NULL ? 0 : make_data(r, ask.tool, fds, &ask.exec, &err);
+	if (rc == 0)
+		rc = call_ask(r->e, &ask, &err);
+	if (rc < 0) {
+		exec_free(ask.exec);
+		rpc_fail(r, &err);
+	}
+}
+
+void
+calls_tool_call(struct rpc *r)
+{
+	tool_request(r, CALL_FORM_ATS);
+}
+
+void
+calls_tool_validate(struct rpc *r)
+{
+	tool_request(r, CALL_FORM_VALIDATE);
+}
+
+/* ---- exec ------------------------------------------------------------------------ */
+
+static int
+take_streams(struct rpc *r, struct ats_slice names, int fds[EXEC_STREAMS],
+    struct ats_err *err)
+{
+	char *name[EXEC_STREAMS] = { NULL };
+	enum exec_stream_id id;
+	int got[EXEC_STREAMS];
+	size_t i, n = 0;
+	int rc;
+
+	rc = read_strings(names, "fds", EXEC_STREAMS, name, &n, err);
+	if (rc == 0 && client_take_fds(r->client, got, n) < 0)
+		rc = ats_err_set(err, ATS_E_FIELD, "fds: fewer descriptors came than are named");
+	for (i = 0; rc == 0 && i < n; i++) {
+		id = exec_stream_of(name[i]);
+		if (id == EXEC_STREAMS || fds[id] >= 0) {
+			rc = ats_err_set(err, ATS_E_FIELD,
+			    "fds: expected stdin, stdout and stderr, each at most once");
+			for (; i < n; i++)
+				(void)close(got[i]);
+		} else {
+			fds[id] = got[i];
+		}
+	}
+	for (i = 0; i < EXEC_STREAMS; i++)
+		free(name[i]);
+	return rc;
+}
+
+/* argv is freed here; what exec_new took of fds is set to -1. */
+static int
+make_exec(struct rpc *r, struct ats_slice argv, struct ats_slice fds, struct exec_ask *ask,
+    struct exec **ret, struct ats_err *err)
+{
+	char **words = calloc(4096, sizeof(*words));
+	size_t i, n = 0;
+	int rc;
+
+	for (i = 0; i < EXEC_STREAMS; i++)
+		ask->fds[i] = -1;
+	if (words == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "exec");
+	rc = read_strings(argv, "argv", 4096, words, &n, err);
+	/* Descriptors are taken even when the rest is wrong: they belong to this request. */
+	if (fds.p != NULL) {
+		struct ats_err second = { 0 };
+		int rc2 = take_streams(r, fds, ask->fds, &second);
+
+		if (rc == 0 && rc2 < 0) {
+			*err = second;
+			rc = rc2;
+		}
+	}
+	if (rc == 0 && n == 0)
+		rc = ats_err_set(err, ATS_E_FIELD, "argv: empty");
+	ask->argv = (const char *const *)words;
+	ask->nargv = n;
+	if (rc == 0)
+		rc = exec_new(r->e, ask, ret, err);
+	for (i = 0; rc < 0 && i < EXEC_STREAMS; i++)
+		if (ask->fds[i] >= 0)
+			(void)close(ask->fds[i]);
+	for (i = 0; i < n; i++)
+		free(words[i]);
+	free(words);
+	return rc;
+}
+
+void
+calls_exec(struct rpc *r)
+{
+	struct ats_slice argv = { NULL, 0 }, fds = { NULL, 0 };
+	struct exec_ask want = { .rows = 24, .cols = 80 };
+	char id[CALL_ID_MAX] = "", session[40] = "", key[CALL_KEY_MAX];
+	struct call_ask ask = { .form = CALL_FORM_EXEC, .client = r->client, .rpc_id = r->id };
+	struct rpc_param p[] = {
+		{ "argv", RPC_ARRAY, true, 0, &argv },
+		{ "call_id", RPC_STR, true, sizeof(id), id },
+		{ "timeout_ms", RPC_U64, false, DAY_MS, &ask.timeout_ms },
+		{ "tty", RPC_BOOL, false, 0, &want.tty },
+		{ "rows", RPC_U64, false, 10000, &want.rows },
+		{ "cols", RPC_U64, false, 10000, &want.cols },
+		{ "term", RPC_STR, false, sizeof(want.term), want.term },
+		{ "fds", RPC_ARRAY, false, 0, &fds },
+		{ "session", RPC_STR, false, sizeof(session), session },
+	};
+	struct ats_err err = { 0 };
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0) {
+		drop_streams(r);
+		return;
+	}
+	ask.session = calls_session(r, session);
+	if (ask.session == NULL) {
+		drop_streams(r);
+		return;
+	}
+	(void)snprintf(key, sizeof(key), "id:%s", id);
+	ask.key = key;
+	ask.input = argv;
+	if (make_exec(r, argv, fds, &want, &ask.exec, &err) < 0) {
+		rpc_fail(r, &err);
+		return;
+	}
+	if (call_ask(r->e, &ask, &err) < 0) {
+		exec_free(ask.exec);
+		rpc_fail(r, &err);
+	}
+}
+
+/* ---- on calls that live ------------------------------------------------------------ */
+
+static struct call *
+named_call(struct rpc *r, const char *id)
+{
+	struct session *s = calls_session(r, "");
+	struct ats_err err = { 0 };
+	struct call *c;
+
+	if (s == NULL)
+		return NULL;
+	c = call_find_key(r->e->calls, s, id);
+	if (c == NULL) {
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "no such call is running");
+		rpc_fail(r, &err);
+	}
+	return c;
+}
+
+static void
+say_done(struct rpc *r)
+{
+	(void)rpc_begin(r);
+	rpc_end(r);
+}
+
+void
+calls_cancel(struct rpc *r)
+{
+	char id[CALL_ID_MAX] = "";
+	struct rpc_param p[] = { { "call_id", RPC_STR, true, sizeof(id), id } };
+	struct call *c;
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
+		return;
+	c = named_call(r, id);
+	if (c == NULL)
+		return;
+	call_cancel(c);
+	say_done(r);
+}
+
+/* Passes a message on to the exec of that name, if it runs, and answers. */
+static void
+tell_exec(struct rpc *r, const char *id, enum ats_frame_id frame, const void *m)
+{
+	struct ats_err err = { 0 };
+	struct call *c = named_call(r, id);
+	int rc;
+
+	if (c == NULL)
+		return;
+	if (c->exec != NULL && c->state == CALL_SENT && c->box->chan != NULL)
+		rc = link_send(c->box, frame, c->id, m, &err);
+	else
+		rc = ats_err_set(&err, ATS_E_STATE, "not an exec that runs");
+	if (rc < 0)
+		rpc_fail(r, &err);
+	else
+		say_done(r);
+}
+
+void
+calls_signal(struct rpc *r)
+{
+	struct ats_msg_SIGNAL m = { .number = 0 };
+	char id[CALL_ID_MAX] = "";
+	struct rpc_param p[] = {
+		{ "call_id", RPC_STR, true, sizeof(id), id },
+		{ "signal", RPC_U64, true, 64, &m.number },
+	};
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
+		return;
+	m.has_number = true;
+	tell_exec(r, id, ATS_FRAME_SIGNAL, &m);
+}
+
+void
+calls_resize(struct rpc *r)
+{
+	struct ats_msg_RESIZE m = { .rows = 0 };
+	char id[CALL_ID_MAX] = "";
+	struct rpc_param p[] = {
+		{ "call_id", RPC_STR, true, sizeof(id), id },
+		{ "rows", RPC_U64, true, 10000, &m.rows },
+		{ "cols", RPC_U64, true, 10000, &m.cols },
+	};
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
+		return;
+	m.has_rows = m.has_cols = true;
+	tell_exec(r, id, ATS_FRAME_RESIZE, &m);
+}

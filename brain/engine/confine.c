@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Confinement of the engine: what remains for whoever takes it over through a parser. Runs
+ * in the engine, once, before a byte of a client or a sandbox is read. */
+#include "brain/engine/confine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "brain/engine/engine.h"
+#include "common/confine/caps.h"
+#include "common/confine/landlock.h"
+#include "common/confine/limits.h"
+#include "common/confine/seccomp.h"
+
+static const struct ats_seccomp_rule rules[] = {
+	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlink"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlinkat"),
+};
+static const struct ats_seccomp_table own = {
+	.name = "engine",
+	.def = ATS_SECCOMP_ALLOW,
+	.rules = rules,
+	.n = ATS_ARRAY_LEN(rules),
+};
+const struct ats_seccomp_table *const engine_filter[ENGINE_FILTER_TABLES] = {
+	&ats_seccomp_base, &ats_seccomp_noexec, &own
+};
+
+/* The sockets of hands lie beside the door. */
+static void
+runtime_dir(int door_fd, char *out, size_t size)
+{
+	struct sockaddr_un un = { 0 };
+	socklen_t n = sizeof(un);
+	char *slash;
+
+	out[0] = '\0';
+	if (getsockname(door_fd, (struct sockaddr *)&un, &n) < 0 || un.sun_path[0] != '/')
+		return;
+	(void)snprintf(out, size, "%.*s", (int)sizeof(un.sun_path), un.sun_path);
+	slash = strrchr(out, '/');
+	if (slash != NULL && slash != out)
+		*slash = '\0';
+}
+
+static int
+restrict_files(const struct engine *e, int door_fd, struct ats_err *err)
+{
+	char runtime[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
+	struct ats_landlock_path paths[] = {
+		{ e->state_dir, -1, ATS_LL_READ | ATS_LL_WRITE, false },
+		{ e->boxes_dir, -1, ATS_LL_READ, true },
+		{ runtime, -1, ATS_LL_RESOLVE_UNIX, true },
+	};
+	struct ats_landlock_rules ll = {
+		.fs = ATS_LL_FS_ALL,
+		.net = ATS_LL_NET_ALL,
+		.scope = ATS_LL_SCOPE_ALL,
+		.paths = paths,
+		.npaths = ATS_ARRAY_LEN(paths),
+	};
+	int fd = -1, rc;
+
+	runtime_dir(door_fd, runtime, sizeof(runtime));
+	if (runtime[0] == '\0')
+		ll.npaths--;
+	/* Not there before the first sandbox; a rule needs it. */
+	(void)mkdir(e->boxes_dir, 0700);
+	rc = ats_landlock_build(&ll, &fd, NULL, err);
+	if (rc == 0)
+		rc = ats_landlock_restrict(fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	/* A kernel without Landlock: seccomp and the uid remain; atsctl doctor tells. */
+	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+}
+
+int
+confine_engine(const struct engine *e, int door_fd, struct ats_err *err)
+{
+	int rc;
+
+	rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
+	if (rc == 0)
+		rc = ats_caps_no_new_privs(err);
+	if (rc == 0)
+		rc = ats_caps_undumpable(err);
+	if (rc == 0)
+		rc = ats_caps_drop_all(err);
+	if (rc == 0)
+		rc = restrict_files(e, door_fd, err);
+	return rc < 0 ? rc : ats_seccomp_install(engine_filter, ENGINE_FILTER_TABLES, err);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sending calls, taking their results, deciding after a loss. Runs in the engine; results
+ * are a sandbox's. */
+#include "brain/engine/dispatch.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/answer.h"
+#include "brain/engine/ctx.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/link.h"
+#include "brain/engine/sessions.h"
+#include "brain/engine/store.h"
+#include "brain/engine/turns.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define FULL_AGAIN_US 5000
+
+static void
+enqueue(struct call *c, bool first)
+{
+	struct sandbox *box = c->box;
+
+	c->state = CALL_QUEUED;
+	c->in_queue = true;
+	c->deadline_us = ats_clock_us() + c->e->set.queue_ms * 1000;
+	if (first)
+		TAILQ_INSERT_HEAD(&box->queue, c, link);
+	else
+		TAILQ_INSERT_TAIL(&box->queue, c, link);
+	box->nqueue++;
+	call_timer_set(c);
+}
+
+static void
+dequeue(struct call *c)
+{
+	if (!c->in_queue)
+		return;
+	TAILQ_REMOVE(&c->box->queue, c, link);
+	c->box->nqueue--;
+	c->in_queue = false;
+}
+
+/* ---- sending --------------------------------------------------------------------- */
+
+static int
+journal(struct call *c, struct ats_err *err)
+{
+	int64_t now = ats_clock_wall_ms();
+	struct store_call row = {
+		.id = c->id, .session = c->session->id, .sandbox = c->box->id,
+		.key = call_client_key(c), .tool = call_tool_name(c), .digest = c->digest,
+		.boot = c->box->boot, .path = c->path, .attempt = c->attempt,
+		.created_ms = now,
+		.deadline_ms = c->timeout_ms == 0 ? 0 : now + (int64_t)c->timeout_ms,
+	};
+	int rc = store_call_sent(c->e->store, &row, err);
+
+	if (rc == 0)
+		c->journaled = true;
+	/* On a retry the row of the first time still tells enough. */
+	return c->attempt > 0 ? 0 : rc;
+}
+
+static bool
+wants_progress(const struct call *c)
+{
+	const struct waiter *w;
+
+	TAILQ_FOREACH(w, &c->waiters, of_call)
+		if (w->progress)
+			return true;
+	return false;
+}
+
+static int
+send_tool(struct call *c, struct ats_err *err)
+{
+	struct sandbox *box = c->box;
+	bool pure = call_class(c) == ATS_CLASS_PURE;
+	struct ats_msg_CALL_TOOL m = {
+		.name = c->tool->name, .session = c->session->id,
+		.input = { c->input, c->input_len },
+		.deadline_ms = c->timeout_ms, .has_deadline_ms = true,
+		.attempt = c->attempt, .has_attempt = c->attempt > 0,
+		.keep = !pure, .has_keep = !pure,
+	};
+	int rc;
+
+	m.progress = m.has_progress = wants_progress(c);
+	m.split = m.has_split = !TAILQ_EMPTY(&c->waiters) &&
+	    TAILQ_FIRST(&c->waiters)->form == CALL_FORM_ATS;
+	m.ctx.p = box->ctx.data;
+	m.ctx.n = box->ctx.len;
+	if (c->exec == NULL)
+		return link_send(box, ATS_FRAME_CALL_TOOL, c->id, &m, err);
+	m.window = exec_window_size(c->exec);	/* its bytes go to the client's pipe */
+	m.has_window = true;
+	rc = link_send(box, ATS_FRAME_CALL_TOOL, c->id, &m, err);
+	return rc < 0 ? rc : exec_start(c->exec, c, err);
+}
+
+static int
+send_validate(struct call *c, struct ats_err *err)
+{
+	struct ats_msg_CALL_VALIDATE m = {
+		.name = c->tool->name, .session = c->session->id,
+		.input = { c->input, c->input_len },
+		.ctx = { c->box->ctx.data, c->box->ctx.len },
+		.deadline_ms = c->timeout_ms, .has_deadline_ms = true,
+	};
+
+	return link_send(c->box, ATS_FRAME_CALL_VALIDATE, c->id, &m, err);
+}
+
+static int
+send_exec(struct call *c, struct ats_err *err)
+{
+	struct ats_msg_CALL_EXEC m = { .session = c->session->id };
+	int rc;
+
+	exec_fill(c->exec, &m);
+	m.ctx.p = c->box->ctx.data;
+	m.ctx.n = c->box->ctx.len;
+	m.deadline_ms = c->timeout_ms;
+	m.has_deadline_ms = c->timeout_ms != 0;
+	rc = link_send(c->box, ATS_FRAME_CALL_EXEC, c->id, &m, err);
+	return rc < 0 ? rc : exec_start(c->exec, c, err);
+}
+
+/* 0: sent. -ATS_E_FULL or -ATS_E_EOF: later. Others: never. */
+static int
+send_call(struct call *c, struct ats_err *err)
+{
+	const struct session_read *known;
+	struct sandbox *box = c->box;
+	int rc;
+
+	if (c->tool != NULL)
+		turns_look_at_input(c);
+	if (c->attempt > 0 && c->path != NULL && c->cwd == NULL)
+		return ats_err_set(err, ATS_E_LOST,
+		    "the working directory that its path was relative to is not known any more");
+	known = c->path == NULL ? NULL : session_read_find(c->session, c->path);
+	c->read_nr = known == NULL ? 0 : known->nr;
+	ats_buf_reset(&box->ctx);
+	rc = ctx_in_write(c->session, c->cwd, c->path == NULL ? "" : c->path,
+	    c->exec != NULL ? exec_term(c->exec) : "", &box->ctx);
+	if (rc < 0)
+		return ats_err_set(err, -rc, "ctx_in");
+	if (call_class(c) != ATS_CLASS_PURE) {
+		rc = journal(c, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (ats_map_put(box->sent, c->id, c) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "call");
+	rc = c->validate       ? send_validate(c, err)
+	     : c->tool != NULL ? send_tool(c, err)
+			       : send_exec(c, err);
+	if (rc < 0) {
+		(void)ats_map_del(box->sent, c->id);
+		return rc;
+	}
+	c->state = CALL_SENT;
+	c->sent_us = ats_clock_us();
+	c->deadline_us = c->timeout_ms == 0 ? 0 :
+	    c->sent_us + (c->timeout_ms + c->e->set.grace_ms) * 1000;
+	call_timer_set(c);
+	return 0;
+}
+
+/* false: it is back in the queue and the next would fare no better. */
+static bool
+try_send(struct call *c)
+{
+	struct timeval again = { 0, FULL_AGAIN_US };
+	struct ats_err err = { 0 };
+	int rc = send_call(c, &err);
+
+	if (rc == 0)
+		return true;
+	if (rc == -ATS_E_FULL || rc == -ATS_E_EOF) {
+		enqueue(c, true);
+		if (rc == -ATS_E_FULL)
+			(void)event_add(c->box->retry, &again);
+		return false;
+	}
+	if (c->attempt > 0 && c->journaled)
+		call_finish_unknown(c, err.code, err.text);
+	else
+		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
+	return true;
+}
+
+static bool
+has_room(const struct sandbox *box)
+{
+	return box->state == SANDBOX_READY &&
+	    ats_map_count(box->sent) < box->e->set.inflight_max;
+}
+
+void
+dispatch_submit(struct call *c)
+{
+	struct sandbox *box = c->box;
+
+	c->state = CALL_QUEUED;
+	if (!turns_take(c)) {
+		c->deadline_us = ats_clock_us() + c->e->set.queue_ms * 1000;
+		call_timer_set(c);
+	} else if (has_room(box) && TAILQ_EMPTY(&box->queue)) {
+		(void)try_send(c);
+		return;
+	} else {
+		enqueue(c, false);
+	}
+	sandbox_want(box);
+}
+
+void
+dispatch_ready(struct call *c)
+{
+	enqueue(c, false);
+	event_active(c->box->retry, EV_TIMEOUT, 0);
+}
+
+void
+dispatch_next(struct sandbox *box)
+{
+	struct call *c;
+
+	while (has_room(box) && (c = TAILQ_FIRST(&box->queue)) != NULL) {
+		dequeue(c);
+		if (!try_send(c))
+			return;
+	}
+}
+
+/* ---- results --------------------------------------------------------------------- */
+
+static int
+read_outcome(const struct ats_msg_RESULT *m, const struct ats_frame *f, struct outcome *o,
+    struct ats_err *err)
+{
+	memset(o, 0, sizeof(*o));
+	if (outcome_parse(m->outcome, &o->kind) < 0 || o->kind == OUTCOME_UNKNOWN)
+		return ats_err_set(
+		    err, ATS_E_FIELD, "result.outcome: expected done or not_started");
+	o->is_error = m->is_error;
+	o->code = m->code == NULL ? 0 : ats_err_from_name(m->code);
+	o->payload.p = f->payload;
+	o->payload.n = f->payload_n;
+	o->blocks = m->blocks;
+	o->output = m->output;
+	o->exit_kind = m->exit_kind;
+	o->exit_code = m->exit_code;
+	o->has_exit_code = m->has_exit_code;
+	o->queue_us = m->queue_us;
+	o->run_us = m->run_us;
+	if (o->blocks.p != NULL)
+		return answer_blocks_check(o->blocks, o->payload.n, err);
+	return 0;
+}
+
+/* It did not hold its turn, and another call has told of the file since it was sent. */
+static bool
+is_outdated(const struct call *c)
+{
+	const struct session_read *r;
+
+	if (c->exec == NULL || c->path == NULL)
+		return false;
+	r = session_read_find(c->session, c->path);
+	return (r == NULL ? 0 : r->nr) != c->read_nr;
+}
+
+static int
+take_delta(struct call *c, struct ats_slice delta, struct ats_err *err)
+{
+	const char *dropped = NULL;
+	size_t shells;
+	int rc;
+
+	if (delta.p == NULL || c->session == NULL || c->tool == NULL)
+		return 0;
+	if (c->validate)
+		return ats_err_set(
+		    err, ATS_E_FIELD, "result.ctx_delta: a validate changes nothing");
+	if (is_outdated(c))
+		return 0;
+	shells = c->session->nshells;
+	rc = ctx_delta_apply(c->session, c->tool, c->path == NULL ? "" : c->path, delta,
+	    &c->box->delta_arena, &dropped, err);
+	if (rc < 0)
+		return rc;
+	if (dropped != NULL)
+		ats_log(ATS_LOG_WARN, "part of a ctx_delta was dropped",
+		    "session=%s sandbox=%s call=c-%llu what=\"%s\"", c->session->id,
+		    c->box->id, (unsigned long long)c->id, dropped);
+	if (c->session->nshells != shells)
+		engine_idle_check(c->e);
+	return 0;
+}
+
+int
+dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats_frame *f,
+    struct ats_err *err)
+{
+	struct sandbox *box = c->box;
+	struct engine *e = c->e;
+	struct session *s;
+	struct outcome o;
+	int rc;
+
+	rc = read_outcome(m, f, &o, err);
+	if (rc == 0)
+		rc = take_delta(c, m->ctx_delta, err);
+	if (rc < 0)
+		return rc;
+	box->failures = 0;
+	if (c->abandoned) {
+		link_ack(box, c->id);
+		call_drop(c);
+	} else if (c->exec != NULL) {
+		(void)ats_map_del(box->sent, c->id);
+		c->state = CALL_ENDING;
+		c->orphan_us = 0;
+		if (c->tool == NULL)	/* a file's data have their time, output has any */
+			c->deadline_us = 0;
+		call_timer_set(c);
+		if (c->tool != NULL && c->session != NULL)
+			sessions_touch(e->sessions, c->session);
+		exec_end(c->exec, &o);
+	} else {
+		c->has_result = true;
+		s = c->session;
+		call_finish(c, &o);
+		if (s != NULL)
+			sessions_touch(e->sessions, s);	/* c is gone */
+	}
+	dispatch_next(box);
+	return 0;
+}
+
+/* ---- after a loss ---------------------------------------------------------------- */
+
+static void
+lost_one(struct call *c, const char *why)
+{
+	enum ats_tool_class class = call_class(c);
+	bool again = c->attempt < c->e->set.retry_limit && c->session != NULL;
+
+	c->state = CALL_QUEUED;		/* in no table of the sandbox */
+	if (c->exec != NULL)
+		exec_link_lost(c->exec);
+	if (c->abandoned) {
+		if (c->box->abandoned > 0)
+			c->box->abandoned--;
+		call_drop(c);
+	} else if (c->exec != NULL && c->tool != NULL) {
+		/* What went through the pipe cannot be taken back and sent again. */
+		call_fail(c, OUTCOME_DONE, ATS_E_LOST,
+		    "the sandbox was lost while the data were sent: they are not whole");
+	} else if (c->cancelled && class == ATS_CLASS_PURE) {
+		call_fail_stopped(c);
+	} else if (class == ATS_CLASS_NEVER || c->cancelled) {
+		call_finish_unknown(c, ATS_E_LOST, why);
+	} else if (again) {
+		c->attempt++;
+		enqueue(c, true);
+	} else if (class == ATS_CLASS_PURE) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_LOST,
+		    "the sandbox was lost %u times while this ran; nothing was changed",
+		    c->attempt + 1);
+	} else {
+		call_finish_unknown(c, ATS_E_LOST, why);
+	}
+}
+
+void
+dispatch_lost(struct sandbox *box, const char *why)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	/* From the start each time: answering one may end others. */
+	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
+		(void)ats_map_del(box->sent, c->id);
+		lost_one(c, why);
+		pos = 0;
+	}
+}
+
+void
+dispatch_refuse(struct sandbox *box, int code, const char *why)
+{
+	struct calls *t = box->e->calls;
+	struct call *c, *next;
+
+	for (c = calls_resumed_next(t, box, NULL); c != NULL; c = next) {
+		next = calls_resumed_next(t, box, c);
+		call_resumed_lost(c);
+	}
+	while ((c = TAILQ_FIRST(&box->queue)) != NULL) {
+		dequeue(c);
+		if (c->journaled)
+			call_finish_unknown(c, code, why);
+		else
+			call_fail(c, OUTCOME_NOT_STARTED, code,
+			    "not started: the sandbox cannot be started: %s", why);
+	}
+}
+
+/* ---- after a restart of the engine ------------------------------------------------- */
+
+static bool
+among(const uint64_t *ids, size_t n, uint64_t id)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+static void
+goes_on(struct sandbox *box, struct call *c)
+{
+	struct engine *e = c->e;
+	uint64_t now = ats_clock_us();
+
+	TAILQ_REMOVE(&e->calls->resumed, c, link);
+	c->state = CALL_SENT;
+	c->box = box;
+	if (c->session == NULL)
+		c->session = sessions_find(e->sessions, c->resumed_session);
+	if (ats_map_put(box->sent, c->id, c) < 0) {
+		c->state = CALL_QUEUED;
+		call_finish_unknown(c, ATS_E_NOMEM, "no memory to go on with it");
+		return;
+	}
+	c->sent_us = now;
+	if (c->timeout_ms != 0)
+		c->deadline_us = now + (c->timeout_ms + e->set.grace_ms) * 1000;
+	if (TAILQ_EMPTY(&c->waiters))
+		c->orphan_us = now + e->set.orphan_ms * 1000;
+	if (c->cancelled)
+		link_cancel(box, c->id, "cancelled");
+	call_timer_set(c);
+}
+
+void
+dispatch_resumed(struct sandbox *box, const uint64_t *running, size_t n)
+{
+	struct calls *t = box->e->calls;
+	struct call *c, *next;
+	size_t i;
+
+	for (c = calls_resumed_next(t, box, NULL); c != NULL; c = next) {
+		next = calls_resumed_next(t, box, c);
+		if (strcmp(c->resumed_boot, box->boot) != 0)
+			call_resumed_lost(c);
+		else if (among(running, n, c->id))
+			goes_on(box, c);
+		else
+			call_resumed_unsent(c);
+	}
+	/* What hands has and nobody here waits for: its result is acknowledged unseen. */
+	for (i = 0; i < n; i++) {
+		if (ats_map_get(box->sent, running[i]) != NULL)
+			continue;
+		if (ats_map_put(box->ghosts, running[i], box) == 0)
+			link_cancel(box, running[i], "cancelled");
+	}
+}

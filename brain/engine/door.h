@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Unix socket where clients come in: accept, owner, lines, limits, back-pressure. */
+#ifndef ATS_ENGINE_DOOR_H
+#define ATS_ENGINE_DOOR_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "brain/engine/batch.h"
+#include "brain/engine/call.h"
+
+#define CLIENT_FDS_MAX 24
+#define CLIENT_NONCE_MAX 64
+
+struct event;
+
+struct client {
+	TAILQ_ENTRY(client) link;
+	TAILQ_ENTRY(client) dirty_link;
+	struct engine *e;
+	int fd;
+	struct event *readable, *writable;
+	uint64_t uid;
+	int pid;
+	struct ats_buf in, out;
+	size_t scanned;			/* of in, without a newline */
+	uint64_t skipped;		/* bytes of a line that is too long */
+	bool skipping;
+	bool dead, dirty, paused, half_closed;
+	int fds[CLIENT_FDS_MAX];	/* came, not yet named by a request */
+	size_t nfds;
+	struct session *session;	/* attached, or NULL */
+	char nonce[CLIENT_NONCE_MAX + 1];
+	const char *revision;		/* of MCP, agreed on; NULL before */
+	struct waiter_list waiters;
+	size_t nwaiters;
+	struct batch_list batches;	/* whose answers are collected */
+	size_t nbatched;
+	bool subscribed;
+	uint64_t events_lost;
+};
+
+/* Takes the listening socket. Accepts from door_open on. */
+struct door *door_new(struct engine *e, int listen_fd);
+void door_free(struct door *d);
+ATS_NODISCARD int door_open(struct door *d);
+size_t door_count(const struct door *d);
+struct client *door_each(const struct door *d, struct client *after);
+/* c->out has grown: written at the end of this turn. Drops a client over its bound. */
+void client_flush(struct client *c);
+/* Ends the connection now; c stays valid until the turn ends. */
+void client_drop(struct client *c, const char *why);
+/* Takes n descriptors in the order in which they came; -ATS_E_FIELD if fewer are here. */
+ATS_NODISCARD int client_take_fds(struct client *c, int *ret, size_t n);
+/* A session is closed: clients lose it. */
+void door_session_closed(struct door *d, const struct session *s);
+
+#endif

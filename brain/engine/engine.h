@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the engine share. One per process, made by main.c, passed by pointer. */
+#ifndef ATS_ENGINE_ENGINE_H
+#define ATS_ENGINE_ENGINE_H
+
+#include <stdint.h>
+
+#include "brain/engine/settings.h"
+#include "common/path.h"
+
+struct calls;
+struct door;
+struct event_base;
+struct events;
+struct sandboxes;
+struct sessions;
+struct store;
+struct vault_link;
+
+struct engine {
+	struct event_base *base;
+	struct settings set;
+	struct store *store;
+	struct sessions *sessions;
+	struct sandboxes *boxes;
+	struct calls *calls;
+	struct events *events;
+	struct door *door;
+	struct vault_link *vault;
+	char state_dir[ATS_PATH_MAX];	/* ours */
+	char boxes_dir[ATS_PATH_MAX];	/* logs of hands, read only */
+	uint64_t started_us;
+	bool stopping;
+	bool idle;		/* what the vault was told last */
+};
+
+/* Tells the vault when the engine became idle or busy. Cheap; call it when a client, a call
+ * or a background shell came or went. */
+void engine_idle_check(struct engine *e);
+
+#endif

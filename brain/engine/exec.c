@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The streams of an exec. Runs in the engine; bytes and offsets are a sandbox's, pipes a
+ * client's: neither may block the loop or grow memory past the window. */
+#include "brain/engine/exec.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "brain/engine/engine.h"
+#include "brain/engine/link.h"
+#include "common/chan.h"
+#include "common/fd.h"
+
+#define WRITE_MAX (64u << 10)
+#define TEXT_MAX 4096
+#define SIGPIPE_NUMBER 13
+
+static const char *const stream_names[] = { "stdin", "stdout", "stderr" };
+
+struct stream {
+	struct exec *x;
+	enum exec_stream_id id;
+	int fd;				/* the client's pipe, non-blocking, or -1 */
+	bool shared;			/* with the client, who can make it block again */
+	struct event *event;		/* stdin readable, or the others writable */
+	struct ats_buf held;		/* came, not yet taken by the pipe */
+	uint64_t offset;		/* of the next byte */
+	uint64_t granted;		/* of the output: credit given in all */
+	uint64_t taken;			/* left here since credit was last given */
+	bool over;			/* stdin ended, or the pipe's reader has gone */
+};
+
+struct exec {
+	struct engine *e;
+	struct call *call;		/* NULL before exec_start */
+	char **argv;
+	size_t nargv;
+	bool tty;
+	uint64_t rows, cols;
+	char term[64];
+	struct stream s[EXEC_STREAMS];
+	struct ats_stream *feed;	/* stdin on the link */
+	bool counted;			/* in its sandbox's number of execs */
+	bool ending;
+	bool cut;			/* output was dropped that nobody took */
+	struct outcome outcome;		/* with text and exit_kind below */
+	char text[TEXT_MAX];
+	char exit_kind[17];
+};
+
+enum exec_stream_id
+exec_stream_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < EXEC_STREAMS; i++)
+		if (strcmp(stream_names[i], name) == 0)
+			return (enum exec_stream_id)i;
+	return EXEC_STREAMS;
+}
+
+/* Our own open file description: the client cannot make it block again. Where the pipe
+ * cannot be opened by name the shared one must do. */
+static int
+own_description(int fd, int mode, bool *ret_shared)
+{
+	char path[40];
+	int own;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own = open(path, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	*ret_shared = own < 0;
+	if (own >= 0)
+		return own;
+	return ats_fd_nonblock(fd, true) < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int
+check_fd(int fd, enum exec_stream_id id, struct ats_err *err)
+{
+	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
+	struct stat st;
+
+	if (flags < 0 || fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode) ||
+	    (mode != O_RDWR && mode != (id == EXEC_STDIN ? O_RDONLY : O_WRONLY)))
+		return ats_err_set(err, ATS_E_FIELD, "fds: %s is not the right end of a pipe",
+		    stream_names[id]);
+	return 0;
+}
+
+static int
+copy_argv(struct exec *x, const struct exec_ask *ask)
+{
+	size_t i;
+
+	x->argv = calloc(ask->nargv + 1, sizeof(*x->argv));
+	if (x->argv == NULL)
+		return -ATS_E_NOMEM;
+	for (i = 0; i < ask->nargv; i++) {
+		x->argv[i] = strdup(ask->argv[i]);
+		if (x->argv[i] == NULL)
+			return -ATS_E_NOMEM;
+		x->nargv = i + 1;
+	}
+	return 0;
+}
+
+int
+exec_new(struct engine *e, const struct exec_ask *ask, struct exec **ret, struct ats_err *err)
+{
+	struct exec *x = calloc(1, sizeof(*x));
+	int i, rc = 0;
+
+	if (x == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "exec");
+	x->e = e;
+	x->tty = ask->tty;
+	x->rows = ask->rows;
+	x->cols = ask->cols;
+	memcpy(x->term, ask->term, sizeof(x->term));
+	for (i = 0; i < EXEC_STREAMS; i++) {
+		x->s[i].x = x;
+		x->s[i].id = (enum exec_stream_id)i;
+		x->s[i].fd = -1;
+		x->s[i].granted = e->set.exec_window;
+		ats_buf_init(&x->s[i].held, e->set.exec_window + ATS_CHAN_CHUNK);
+	}
+	for (i = 0; rc == 0 && i < EXEC_STREAMS; i++)
+		if (ask->fds[i] >= 0)
+			rc = check_fd(ask->fds[i], (enum exec_stream_id)i, err);
+	if (rc == 0 && copy_argv(x, ask) < 0)
+		rc = ats_err_set(err, ATS_E_NOMEM, "exec");
+	for (i = 0; rc == 0 && i < EXEC_STREAMS; i++) {
+		if (ask->fds[i] < 0)
+			continue;
+		x->s[i].fd = own_description(ask->fds[i],
+		    i == EXEC_STDIN ? O_RDONLY : O_WRONLY, &x->s[i].shared);
+		if (x->s[i].fd < 0)
+			rc = ats_err_set(err, ATS_E_SYS, "fds: %s", strerror(errno));
+	}
+	if (rc < 0) {
+		exec_free(x);
+		return rc;
+	}
+	for (i = 0; i < EXEC_STREAMS; i++)
+		if (ask->fds[i] >= 0)
+			(void)close(ask->fds[i]);
+	*ret = x;
+	return 0;
+}
+
+/* The link reads header and payload apart only while somebody has a use for it. */
+static void
+count(struct exec *x, bool on)
+{
+	struct sandbox *box;
+
+	if (x->counted == on)
+		return;
+	x->counted = on;
+	box = x->call->box;
+	box->execs += on ? 1 : (size_t)-1;
+	if (box->chan != NULL)
+		ats_chan_expect_sinks(box->chan, box->execs > 0);
+}
+
+void
+exec_free(struct exec *x)
+{
+	size_t i;
+
+	if (x == NULL)
+		return;
+	count(x, false);
+	ats_stream_free(x->feed);
+	for (i = 0; i < EXEC_STREAMS; i++) {
+		if (x->s[i].event != NULL)
+			event_free(x->s[i].event);
+		ats_fd_close(&x->s[i].fd);
+		ats_buf_done(&x->s[i].held);
+	}
+	for (i = 0; i < x->nargv; i++)
+		free(x->argv[i]);
+	free(x->argv);
+	free(x);
+}
+
+void
+exec_fill(const struct exec *x, struct ats_msg_CALL_EXEC *m)
+{
+	m->argv = (const char *const *)x->argv;
+	m->n_argv = x->nargv;
+	m->window = x->e->set.exec_window;
+	m->has_window = true;
+	m->want_stdin = m->has_want_stdin = x->s[EXEC_STDIN].fd >= 0;
+	m->tty = m->has_tty = x->tty;
+	m->rows = x->rows;
+	m->cols = x->cols;
+	m->has_rows = m->has_cols = x->tty;
+}
+
+uint64_t
+exec_window_size(const struct exec *x)
+{
+	return x->e->set.exec_window;
+}
+
+const char *
+exec_term(const struct exec *x)
+{
+	return x->term;
+}
+
+/* Before each use: the flag is the client's to change, blocking would be everybody's. */
+static void
+keep_nonblocking(struct stream *s)
+{
+	if (s->shared)
+		(void)(ats_fd_nonblock(s->fd, true) < 0);
+}
+
+/* ---- stdin ----------------------------------------------------------------------- */
+
+static void
+send_eof(struct exec *x)
+{
+	struct ats_msg_EVENT_STDIN m = {
+		.offset = x->s[EXEC_STDIN].offset, .has_offset = true,
+		.eof = true, .has_eof = true,
+	};
+
+	if (x->s[EXEC_STDIN].over)
+		return;
+	x->s[EXEC_STDIN].over = true;
+	/* A failure is the link's, which then ends the call. */
+	(void)(link_send(x->call->box, ATS_FRAME_EVENT_STDIN, x->call->id, &m, NULL) < 0);
+}
+
+/* Bytes in the pipe; -1 at its end. */
+static int
+stdin_has(const struct exec *x)
+{
+	struct pollfd p = { .fd = x->s[EXEC_STDIN].fd, .events = POLLIN };
+	int n = 0;
+
+	if (ioctl(p.fd, FIONREAD, &n) < 0)
+		return -1;
+	if (n > 0)
+		return n;
+	if (poll(&p, 1, 0) == 1 && (p.revents & POLLIN) == 0 &&
+	    (p.revents & (POLLHUP | POLLERR)) != 0)
+		return -1;
+	return 0;
+}
+
+static void
+pump_stdin(void *ctx, size_t max, struct ats_chunk *ret)
+{
+	struct exec *x = ctx;
+	struct stream *s = &x->s[EXEC_STDIN];
+
+	ret->n = 0;
+	if (s->over)
+		return;
+	keep_nonblocking(s);
+	if (ats_stream_take(x->feed, s->fd, max, ret) == 0) {
+		if (stdin_has(x) < 0)
+			send_eof(x);
+		else
+			(void)event_add(s->event, NULL);
+		return;
+	}
+	ret->type = ats_frame_rows[ATS_FRAME_EVENT_STDIN].type;
+	ret->kind = ats_frame_rows[ATS_FRAME_EVENT_STDIN].kind;
+	ret->json_len = (size_t)snprintf(ret->json, sizeof(ret->json), "{\"offset\":%llu}",
+	    (unsigned long long)s->offset);
+	s->offset += ret->n;
+}
+
+static void
+on_stdin(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->x->feed == NULL)
+		return;
+	/* The end needs no credit. */
+	if (stdin_has(s->x) < 0)
+		send_eof(s->x);
+	else
+		ats_stream_ready(s->x->feed);
+}
+
+/* ---- output ---------------------------------------------------------------------- */
+
+static void
+give_credit(struct stream *s)
+{
+	struct exec *x = s->x;
+	struct ats_msg_WINDOW m = {
+		.stream = stream_names[s->id], .bytes = s->taken, .has_bytes = true,
+	};
+
+	if (s->taken < x->e->set.exec_window / 2 || x->ending || x->call->box->chan == NULL)
+		return;
+	if (link_send(x->call->box, ATS_FRAME_WINDOW, x->call->id, &m, NULL) < 0)
+		return;		/* tried again with the next bytes that leave */
+	s->granted += s->taken;
+	s->taken = 0;
+}
+
+/* As a shell would: whoever writes into a pipe without a reader is told so. */
+static void
+reader_gone(struct stream *s)
+{
+	struct ats_msg_SIGNAL m = { .number = SIGPIPE_NUMBER, .has_number = true };
+	struct exec *x = s->x;
+
+	s->over = true;
+	x->cut |= s->held.len > 0;
+	s->taken += s->held.len;
+	ats_buf_done(&s->held);
+	if (!x->ending && x->call->box->chan != NULL)
+		(void)(link_send(x->call->box, ATS_FRAME_SIGNAL, x->call->id, &m, NULL) < 0);
+}
+
+static void
+write_held(struct stream *s)
+{
+	ssize_t n;
+
+	while (s->held.len > 0) {
+		keep_nonblocking(s);
+		n = ats_fd_write(s->fd, s->held.data,
+		    s->held.len < WRITE_MAX ? s->held.len : WRITE_MAX);
+		if (n > 0) {
+			s->taken += (uint64_t)n;
+			ats_buf_consume(&s->held, (size_t)n);
+		} else if (n < 0 && errno == EAGAIN) {
+			(void)event_add(s->event, NULL);
+			return;
+		} else {
+			reader_gone(s);
+		}
+	}
+	ats_buf_reset(&s->held);
+}
+
+/* A file of which a part was dropped was not read. A command has run all the same. */
+static void
+finish(struct exec *x)
+{
+	struct call *c = x->call;
+
+	x->ending = false;	/* once */
+	if (x->cut && c->tool != NULL && !x->outcome.is_error)
+		call_fail(c, OUTCOME_DONE, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
+		    "%s: the data were not taken to their end; they are not whole",
+		    c->timed_out ? "timed out" : "cancelled");
+	else
+		call_finish(c, &x->outcome);
+}
+
+static void
+finish_if_drained(struct exec *x, bool force)
+{
+	bool held = x->s[EXEC_STDOUT].held.len > 0 || x->s[EXEC_STDERR].held.len > 0;
+
+	if (!x->ending || (held && !force))
+		return;
+	x->cut |= held;
+	finish(x);
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct stream *s = arg;
+
+	(void)fd;
+	(void)what;
+	write_held(s);
+	give_credit(s);
+	finish_if_drained(s->x, false);
+}
+
+int
+exec_start(struct exec *x, struct call *c, struct ats_err *err)
+{
+	struct stream *in = &x->s[EXEC_STDIN];
+	int i;
+
+	x->call = c;
+	count(x, true);
+	for (i = 0; i < EXEC_STREAMS; i++) {
+		if (x->s[i].fd < 0 || x->s[i].event != NULL)
+			continue;
+		x->s[i].event = event_new(x->e->base, x->s[i].fd,
+		    i == EXEC_STDIN ? EV_READ : EV_WRITE, i == EXEC_STDIN ? on_stdin : on_writable,
+		    &x->s[i]);
+		if (x->s[i].event == NULL)
+			return ats_err_set(err, ATS_E_NOMEM, "exec");
+	}
+	if (in->fd < 0)
+		return 0;
+	x->feed = ats_stream_new(c->box->chan, c->id, 0, pump_stdin, x);
+	if (x->feed == NULL || event_add(in->event, NULL) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "exec");
+	return 0;
+}
+
+int
+exec_check(struct exec *x, enum exec_stream_id id, uint64_t n, struct ats_err *err)
+{
+	const struct stream *s = &x->s[id];
+
+	if (n > s->granted - s->offset)
+		return ats_err_set(err, ATS_E_CREDIT, "%s: more than its window",
+		    stream_names[id]);
+	return 0;
+}
+
+int
+exec_sink(struct exec *x, enum exec_stream_id id)
+{
+	const struct stream *s = &x->s[id];
+
+	return s->over || s->shared || s->held.len > 0 ? -1 : s->fd;
+}
+
+int
+exec_output(struct exec *x, enum exec_stream_id id, uint64_t offset, uint64_t total,
+    const char *rest, size_t n, struct ats_err *err)
+{
+	struct stream *s = &x->s[id];
+
+	if (offset != s->offset || id == EXEC_STDIN)
+		return ats_err_set(err, ATS_E_PROTO, "%s: not the next byte", stream_names[id]);
+	s->offset += total;
+	s->taken += total - n;
+	if (s->fd < 0 || s->over) {
+		s->taken += n;
+		x->cut |= n > 0;
+	} else if (n > 0) {
+		if (ats_buf_add(&s->held, rest, n) < 0)
+			return ats_err_set(err, ATS_E_NOMEM, "%s", stream_names[id]);
+		if (s->held.len == n)	/* else on_writable is waiting */
+			write_held(s);
+	}
+	give_credit(s);
+	return 0;
+}
+
+int
+exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from, uint64_t to,
+    struct ats_err *err)
+{
+	struct stream *s = &x->s[id];
+
+	if (id == EXEC_STDIN || from != s->offset || to < from || to - from > INT64_MAX / 4 ||
+	    s->granted > INT64_MAX / 2)
+		return ats_err_set(err, ATS_E_PROTO, "%s: an impossible gap", stream_names[id]);
+	s->offset = to;
+	s->granted += to - from;	/* what was dropped used no credit */
+	return 0;
+}
+
+int
+exec_window(struct exec *x, uint64_t bytes, struct ats_err *err)
+{
+	if (x->feed == NULL)
+		return 0;
+	if (ats_stream_credit(x->feed, bytes) < 0)
+		return ats_err_set(err, ATS_E_CREDIT, "stdin: credit overflows");
+	return 0;
+}
+
+static void
+stop_feed(struct exec *x)
+{
+	count(x, false);
+	ats_stream_free(x->feed);
+	x->feed = NULL;
+	if (x->s[EXEC_STDIN].event != NULL)
+		(void)event_del(x->s[EXEC_STDIN].event);
+	x->s[EXEC_STDIN].over = true;
+}
+
+void
+exec_end(struct exec *x, const struct outcome *o)
+{
+	struct outcome *mine = &x->outcome;
+
+	*mine = *o;
+	mine->payload.n = o->payload.n < TEXT_MAX ? o->payload.n : TEXT_MAX;
+	if (mine->payload.n > 0)
+		memcpy(x->text, o->payload.p, mine->payload.n);
+	mine->payload.p = x->text;
+	mine->blocks.p = mine->output.p = NULL;
+	if (o->exit_kind != NULL) {
+		(void)snprintf(x->exit_kind, sizeof(x->exit_kind), "%s", o->exit_kind);
+		mine->exit_kind = x->exit_kind;
+	}
+	x->ending = true;
+	stop_feed(x);
+	/* Nobody needs the rest of a file that is not whole. */
+	finish_if_drained(x, x->call->tool != NULL && o->is_error);
+}
+
+void
+exec_drain_stop(struct exec *x)
+{
+	finish_if_drained(x, true);
+}
+
+void
+exec_let_go(struct exec *x)
+{
+	struct stream *s;
+
+	if (x == NULL)
+		return;
+	stop_feed(x);
+	for (s = x->s; s < x->s + EXEC_STREAMS; s++) {
+		if (s->event != NULL)
+			event_free(s->event);
+		s->event = NULL;
+		s->over = true;		/* what still comes is taken and dropped */
+		ats_fd_close(&s->fd);
+		ats_buf_done(&s->held);
+	}
+}
+
+void
+exec_link_lost(struct exec *x)
+{
+	stop_feed(x);
+}

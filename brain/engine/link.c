@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames from hands, row by row. Runs in the engine; everything that comes is a sandbox's.
+ * A handler that is missing for a row does not compile. Negative returns end the link. */
+#include "brain/engine/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/dispatch.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/sessions.h"
+#include "common/chan.h"
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define RUNNING_MAX 16384
+
+/* ---- sending --------------------------------------------------------------------- */
+
+int
+link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const void *msg,
+    struct ats_err *err)
+{
+	const struct ats_frame_row *row = &ats_frame_rows[frame];
+	int rc;
+
+	if (box->chan == NULL)
+		return ats_err_set(err, ATS_E_EOF, "no link to the sandbox");
+	ats_buf_reset(&box->json);
+	rc = ats_msg_encode(&row->shape, msg, &box->json, err);
+	if (rc < 0)
+		return rc;
+	rc = ats_chan_send(box->chan, row->type, row->kind, call, box->json.data,
+	    box->json.len, NULL, 0);
+	return rc < 0 ? ats_err_set(err, -rc, "%s: %s", row->shape.name, ats_err_text(rc)) : 0;
+}
+
+void
+link_cancel(struct sandbox *box, uint64_t call, const char *why)
+{
+	struct ats_msg_CANCEL m = { .why = why };
+
+	if (box == NULL)
+		return;
+	(void)(link_send(box, ATS_FRAME_CANCEL, call, &m, NULL) < 0);
+}
+
+void
+link_ack(struct sandbox *box, uint64_t call)
+{
+	struct ats_msg_ACK m = { 0 };
+
+	if (box == NULL)
+		return;
+	(void)(link_send(box, ATS_FRAME_ACK, call, &m, NULL) < 0);
+}
+
+int
+link_heartbeat(struct sandbox *box)
+{
+	uint64_t silent_us = ats_clock_us() - ats_chan_last_rx_us(box->chan);
+	uint64_t interval_us = box->e->set.heartbeat_ms * 1000;
+	struct ats_msg_PING m = { .seq = ++box->ping_seq, .has_seq = true };
+
+	if (silent_us >= 2 * interval_us)
+		return -ATS_E_SILENT;
+	if (silent_us >= interval_us / 2)
+		(void)(link_send(box, ATS_FRAME_PING, 0, &m, NULL) < 0);
+	return 0;
+}
+
+static int
+send_hello(struct sandbox *box, struct ats_err *err)
+{
+	struct ats_msg_HELLO m = {
+		.version_min = ATS_PROTO_VERSION, .has_version_min = true,
+		.version_max = ATS_PROTO_VERSION, .has_version_max = true,
+		.digest = ats_proto_digest(), .role = "brain",
+		.boot = box->boot[0] == '\0' ? NULL : box->boot,
+		.epoch = ++box->epoch, .has_epoch = true,
+	};
+
+	return link_send(box, ATS_FRAME_HELLO, 0, &m, err);
+}
+
+/* ---- receiving ------------------------------------------------------------------- */
+
+static int
+on_HELLO(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_HELLO *m,
+    struct ats_err *err)
+{
+	(void)f;
+	if (box->hello_done)
+		return ats_err_set(err, ATS_E_STATE, "a second hello");
+	if (m->version_min > ATS_PROTO_VERSION || m->version_max < ATS_PROTO_VERSION)
+		return ats_err_set(err, ATS_E_VERSION, "hands speaks versions %llu to %llu, we %u",
+		    (unsigned long long)m->version_min, (unsigned long long)m->version_max,
+		    ATS_PROTO_VERSION);
+	if (m->version_max == ATS_PROTO_VERSION && strcmp(m->digest, ats_proto_digest()) != 0)
+		return ats_err_set(err, ATS_E_VERSION, "hands was built from other tables");
+	if (strcmp(m->role, "hands") != 0 || m->boot == NULL)
+		return ats_err_set(err, ATS_E_PROTO, "hello: not from hands");
+	(void)snprintf(box->boot, sizeof(box->boot), "%s", m->boot);
+	box->hello_done = true;
+	return 0;
+}
+
+static int
+read_running(struct ats_slice raw, uint64_t *ids, size_t *ret_n, struct ats_err *err)
+{
+	struct ats_json_iter it;
+	struct ats_json_val v;
+	struct ats_slice key;
+	size_t n = 0;
+
+	*ret_n = 0;
+	if (raw.p == NULL)
+		return 0;
+	v = ats_json_value(raw);
+	if (v.type != ATS_JSON_ARRAY)
+		return ats_err_set(err, ATS_E_FIELD, "ready.running: expected an array");
+	ats_json_iter_init(&it, raw);
+	while (ats_json_next(&it, &key, &v)) {
+		if (n == RUNNING_MAX || v.type != ATS_JSON_NUMBER ||
+		    ats_json_to_u64(&v, &ids[n]) < 0)
+			return ats_err_set(err, ATS_E_FIELD, "ready.running: expected call ids");
+		n++;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int
+on_READY(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_READY *m,
+    struct ats_err *err)
+{
+	uint64_t *ids;
+	size_t n = 0;
+	char *text;
+	int rc;
+
+	(void)f;
+	if (!box->hello_done)
+		return ats_err_set(err, ATS_E_STATE, "ready before hello");
+	ids = calloc(RUNNING_MAX, sizeof(*ids));
+	text = malloc(m->confinement.n + 1);
+	if (ids == NULL || text == NULL) {
+		free(ids);
+		free(text);
+		return ats_err_set(err, ATS_E_NOMEM, "ready");
+	}
+	memcpy(text, m->confinement.p, m->confinement.n);
+	text[m->confinement.n] = '\0';
+	free(box->confinement);
+	box->confinement = text;
+	rc = read_running(m->running, ids, &n, err);
+	if (rc == 0) {
+		box->state = SANDBOX_READY;
+		dispatch_resumed(box, ids, n);
+		sandbox_on_ready(box);
+	}
+	free(ids);
+	return rc;
+}
+
+static int
+on_RESULT(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_RESULT *m,
+    struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+
+	if (c != NULL)
+		return dispatch_result(c, m, f, err);
+	if (ats_map_del(box->ghosts, f->head.call) == NULL)
+		return ats_err_set(err, ATS_E_PROTO, "a result for a call that nobody made");
+	link_ack(box, f->head.call);
+	return 0;
+}
+
+static int
+on_output(struct sandbox *box, const struct ats_frame *f, enum exec_stream_id id,
+    uint64_t offset, struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+
+	if (c == NULL && ats_map_get(box->ghosts, f->head.call) != NULL)
+		return 0;
+	if (c == NULL || c->exec == NULL)
+		return ats_err_set(err, ATS_E_PROTO, "output of a call that is no exec");
+	return exec_output(c->exec, id, offset, f->head.payload_len, f->payload, f->payload_n,
+	    err);
+}
+
+static int
+on_EVENT_STDOUT(struct sandbox *box, const struct ats_frame *f,
+    const struct ats_msg_EVENT_STDOUT *m, struct ats_err *err)
+{
+	return on_output(box, f, EXEC_STDOUT, m->offset, err);
+}
+
+static int
+on_EVENT_STDERR(struct sandbox *box, const struct ats_frame *f,
+    const struct ats_msg_EVENT_STDERR *m, struct ats_err *err)
+{
+	return on_output(box, f, EXEC_STDERR, m->offset, err);
+}
+
+static int
+on_EVENT_GAP(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_EVENT_GAP *m,
+    struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+	enum exec_stream_id id = exec_stream_of(m->stream);
+
+	if (c == NULL || c->exec == NULL || id == EXEC_STREAMS)
+		return ats_err_set(err, ATS_E_PROTO, "a gap of a call that is no exec");
+	return exec_gap(c->exec, id, m->from, m->to, err);
+}
+
+static int
+on_EVENT_PROGRESS(struct sandbox *box, const struct ats_frame *f,
+    const struct ats_msg_EVENT_PROGRESS *m, struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+
+	(void)err;
+	if (c != NULL && !c->abandoned)
+		call_progress(c, m, (struct ats_slice){ f->payload, f->payload_n });
+	return 0;
+}
+
+static int
+on_WINDOW(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_WINDOW *m,
+    struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+
+	if (c == NULL)
+		return 0;	/* credit that crossed the end of its call */
+	if (c->exec == NULL || exec_stream_of(m->stream) != EXEC_STDIN)
+		return ats_err_set(err, ATS_E_PROTO, "window: not for stdin of an exec");
+	return exec_window(c->exec, m->bytes, err);
+}
+
+static int
+on_PING(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_PING *m,
+    struct ats_err *err)
+{
+	struct ats_msg_PONG pong = { .seq = m->seq, .has_seq = true };
+
+	(void)f;
+	return link_send(box, ATS_FRAME_PONG, 0, &pong, err);
+}
+
+static int
+on_PONG(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_PONG *m,
+    struct ats_err *err)
+{
+	(void)f;
+	if (m->seq > box->ping_seq)
+		return ats_err_set(err, ATS_E_PROTO, "a pong for a ping that nobody sent");
+	return 0;
+}
+
+static int
+on_GOODBYE(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_GOODBYE *m,
+    struct ats_err *err)
+{
+	char quoted[480];
+	const char *text = m->text == NULL ? "" : m->text;
+	int code = ats_err_from_name(m->code);
+
+	(void)box;
+	(void)f;
+	(void)ats_log_quote(quoted, sizeof(quoted), text, strlen(text));
+	if (code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE)
+		return ats_err_set(err, code, "%s: %s", ats_err_name(code), quoted);
+	return ats_err_set(err, ATS_E_EOF, "hands said goodbye: %s", quoted);
+}
+
+/* One typed handler a row that hands may send; what only brain sends has none. */
+#define IF_HANDS(...) __VA_ARGS__
+#define IF_EITHER(...) __VA_ARGS__
+#define IF_BRAIN(...)
+
+union message {
+#define FRAME(name, type, kind, wire, from, state, mj, mp, doc) struct ats_msg_##name name;
+#define FIELD(frame, member, type, req, max, doc)
+#define END(name)
+#include "proto/frames.def"
+#undef FRAME
+#undef FIELD
+#undef END
+};
+
+static int
+dispatch_frame(struct sandbox *box, enum ats_frame_id id, const struct ats_frame *f,
+    const union message *m, struct ats_err *err)
+{
+	switch (id) {
+#define FRAME(name, type, kind, wire, from, state, mj, mp, doc)                          \
+	IF_##from(case ATS_FRAME_##name : return on_##name(box, f, &m->name, err);)
+#define FIELD(frame, member, type, req, max, doc)
+#define END(name)
+#include "proto/frames.def"
+#undef FRAME
+#undef FIELD
+#undef END
+	default:
+		return ats_err_set(err, ATS_E_STATE, "not a frame that hands sends");
+	}
+}
+
+static int
+on_frame(void *ctx, const struct ats_frame *f, struct ats_err *err)
+{
+	const struct ats_frame_row *row = ats_frame_row_find(f->head.type, f->head.kind);
+	struct sandbox *box = ctx;
+	union message m;
+	int rc;
+
+	if (row == NULL)
+		return ats_err_set(err, ATS_E_UNKNOWN_FRAME, "unknown frame");
+	rc = ats_msg_decode(&row->shape, f->json, f->head.json_len, 0, &m, &box->arena, err);
+	if (rc < 0)
+		return rc;
+	rc = dispatch_frame(box, ats_frame_row_id(row), f, &m, err);
+	if (rc == 0 && ats_fault_drop_after(row->shape.name))
+		return ats_err_set(err, ATS_E_EOF, "the fault that was asked for");
+	return rc;
+}
+
+/* Before a byte of JSON: direction, state, size, and for output the window. */
+static int
+on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
+{
+	struct sandbox *box = ctx;
+	const struct ats_frame_row *row;
+	enum ats_frame_id id;
+	struct call *c;
+	int rc;
+
+	rc = ats_frame_gate(h, ATS_FROM_HANDS,
+	    box->state == SANDBOX_READY ? ATS_STATE_READY : ATS_STATE_HELLO, err);
+	if (rc < 0)
+		return rc;
+	row = ats_frame_row_find(h->type, h->kind);
+	if (row == NULL)
+		return ats_err_set(err, ATS_E_UNKNOWN_FRAME, "unknown frame");
+	id = ats_frame_row_id(row);
+	if (id != ATS_FRAME_EVENT_STDOUT && id != ATS_FRAME_EVENT_STDERR)
+		return 0;
+	c = ats_map_get(box->sent, h->call);
+	if (c == NULL || c->exec == NULL)
+		return 0;	/* judged when it is here */
+	return exec_check(c->exec, id == ATS_FRAME_EVENT_STDOUT ? EXEC_STDOUT : EXEC_STDERR,
+	    h->payload_len, err);
+}
+
+static int
+on_sink(void *ctx, const struct ats_frame *f)
+{
+	const struct ats_frame_row *row = ats_frame_row_find(f->head.type, f->head.kind);
+	struct sandbox *box = ctx;
+	struct call *c = ats_map_get(box->sent, f->head.call);
+	enum ats_frame_id id;
+
+	if (row == NULL || c == NULL || c->exec == NULL)
+		return -1;
+	id = ats_frame_row_id(row);
+	if (id == ATS_FRAME_EVENT_STDOUT)
+		return exec_sink(c->exec, EXEC_STDOUT);
+	return id == ATS_FRAME_EVENT_STDERR ? exec_sink(c->exec, EXEC_STDERR) : -1;
+}
+
+static void
+on_closed(void *ctx, int code, const char *why)
+{
+	sandbox_lost(ctx, code, why);
+}
+
+static const struct ats_chan_ops ops = {
+	.check = on_check,
+	.frame = on_frame,
+	.sink = on_sink,
+	.closed = on_closed,
+};
+
+int
+link_start(struct sandbox *box, int fd, struct ats_err *err)
+{
+	int rc;
+
+	box->hello_done = false;
+	box->chan = ats_chan_new(box->e->base, fd, &ops, box);
+	if (box->chan == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "link");
+	/* One that has left already may have said why: it is read, then its end is seen. */
+	rc = send_hello(box, err);
+	return rc == -ATS_E_EOF ? 0 : rc;
+}
+
+void
+link_stop(struct sandbox *box)
+{
+	ats_chan_free(box->chan);
+	box->chan = NULL;
+	ats_buf_reset(&box->json);
+	ats_buf_reset(&box->ctx);
+	ats_buf_reset(&box->arena);
+	ats_buf_reset(&box->delta_arena);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The MCP methods over the table of tools. Runs in the engine; parameters are a client's,
+ * arguments of tools go to hands as they are and are checked there. */
+#include "brain/engine/mcp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "brain/engine/calls_rpc.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/rpc.h"
+#include "brain/engine/sandbox.h"
+#include "brain/engine/sessions.h"
+#include "common/log.h"
+
+#define NAMED_ANYWAY 50000u	/* characters that clients take without being told */
+#define NAMED_MOST 500000u	/* more they do not believe */
+
+/* Newest first. */
+static const char *const revisions[] = { "2025-11-25", "2025-06-18", "2025-03-26",
+	"2024-11-05" };
+
+const char *
+mcp_revision(const char *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < ATS_ARRAY_LEN(revisions); i++)
+		if (strcmp(revisions[i], wanted) == 0)
+			return revisions[i];
+	return revisions[0];
+}
+
+void
+mcp_initialize(struct rpc *r)
+{
+	char wanted[64] = "";
+	struct rpc_param p[] = {
+		{ "protocolVersion", RPC_STR, true, sizeof(wanted), wanted },
+	};
+	struct ats_json_w *w;
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
+		return;
+	r->client->revision = mcp_revision(wanted);
+	w = rpc_begin(r);
+	ats_json_w_str(w, "protocolVersion", r->client->revision);
+	ats_json_w_object(w, "capabilities");
+	ats_json_w_object(w, "tools");
+	ats_json_w_bool(w, "listChanged", false);
+	ats_json_w_end(w);
+	ats_json_w_end(w);
+	ats_json_w_object(w, "serverInfo");
+	ats_json_w_str(w, "name", "agent-tool-server");
+	ats_json_w_str(w, "title", "Agent tool server");
+	ats_json_w_str(w, "version", ATS_VERSION);
+	ats_json_w_end(w);
+	ats_json_w_str(w, "instructions",
+	    "These tools run in a sandbox that holds the workspace and nothing else of the host: "
+	    "no credentials and no network. Paths are absolute or relative to the "
+	    "working directory, which persists between Bash calls. If a result says that the "
+	    "sandbox was lost, check the state of files before repeating a command.");
+	rpc_end(r);
+}
+
+void
+mcp_initialized(struct rpc *r)
+{
+	(void)r;
+}
+
+void
+mcp_ping(struct rpc *r)
+{
+	(void)rpc_begin(r);
+	rpc_end(r);
+}
+
+static void
+write_tool(struct ats_json_w *w, const struct ats_tool_row *t)
+{
+	bool read_only = (t->hints & ATS_HINT_RO) != 0;
+
+	ats_json_w_object(w, NULL);
+	ats_json_w_str(w, "name", t->name);
+	ats_json_w_str(w, "description", t->doc);
+	ats_json_w_raw(w, "inputSchema", "", 0);
+	if (w->rc == 0)
+		w->rc = ats_tool_schema(t, w->out);
+	ats_json_w_object(w, "annotations");
+	ats_json_w_str(w, "title", t->name);
+	ats_json_w_bool(w, "readOnlyHint", read_only);
+	ats_json_w_bool(w, "destructiveHint", (t->hints & ATS_HINT_DESTRUCTIVE) != 0);
+	ats_json_w_bool(w, "idempotentHint", (t->hints & ATS_HINT_IDEMPOTENT) != 0);
+	ats_json_w_bool(w, "openWorldHint", false);
+	ats_json_w_end(w);
+	if (t->max_chars > NAMED_ANYWAY) {
+		ats_json_w_object(w, "_meta");
+		ats_json_w_u64(w, "anthropic/maxResultSizeChars",
+		    t->max_chars < NAMED_MOST ? t->max_chars : NAMED_MOST);
+		ats_json_w_end(w);
+	}
+	ats_json_w_end(w);
+}
+
+int
+mcp_tools_write(struct ats_buf *out)
+{
+	struct ats_json_w w;
+	size_t i;
+
+	ats_json_w_init(&w, out);
+	ats_json_w_array(&w, NULL);
+	for (i = 0; i < ATS_TOOL_COUNT; i++)
+		write_tool(&w, &ats_tool_rows[i]);
+	ats_json_w_end(&w);
+	return w.rc;
+}
+
+void
+mcp_tools_list(struct rpc *r)
+{
+	char cursor[8] = "";
+	struct rpc_param p[] = { { "cursor", RPC_STR, false, sizeof(cursor), cursor } };
+	struct ats_json_w *w;
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
+		return;
+	if (cursor[0] != '\0') {
+		rpc_error(r->client, r->id, RPC_PARAMS, "cursor: the list has one page");
+		return;
+	}
+	w = rpc_begin(r);
+	ats_json_w_raw(w, "tools", "", 0);
+	if (w->rc == 0)
+		w->rc = mcp_tools_write(w->out);
+	rpc_end(r);
+}
+
+static int
+read_meta(struct rpc *r, struct ats_slice meta, char key[CALL_KEY_MAX],
+    struct ats_slice *ret_token)
+{
+	struct ats_json_val v;
+	char id[200];
+	struct rpc sub = *r;
+	struct rpc_param p[] = { { "claudecode/toolUseId", RPC_STR, false, sizeof(id), id } };
+
+	id[0] = '\0';
+	sub.params = meta;
+	if (meta.p == NULL)
+		return 0;
+	if (rpc_params(&sub, p, ATS_ARRAY_LEN(p), true) < 0)
+		return -ATS_E_FIELD;
+	if (id[0] != '\0')
+		(void)snprintf(key, CALL_KEY_MAX, "tu:%s", id);
+	if (ats_json_get(meta, "progressToken", &v) &&
+	    (v.type == ATS_JSON_STRING || v.type == ATS_JSON_NUMBER) && v.raw.n <= RPC_ID_MAX)
+		*ret_token = v.raw;
+	return 0;
+}
+
+void
+mcp_tools_call(struct rpc *r)
+{
+	struct ats_slice args = { "{}", 2 }, meta = { NULL, 0 };
+	char name[65] = "", key[CALL_KEY_MAX] = "", hint[CALLS_HINT_MAX];
+	struct rpc_param p[] = {
+		{ "name", RPC_STR, true, sizeof(name), name },
+		{ "arguments", RPC_OBJECT, false, 0, &args },
+		{ "_meta", RPC_OBJECT, false, 0, &meta },
+	};
+	struct call_ask ask = { .form = CALL_FORM_MCP, .client = r->client, .rpc_id = r->id };
+	struct ats_err err = { 0 };
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||
+	    read_meta(r, meta, key, &ask.progress_token) < 0)
+		return;
+	ask.tool = ats_tool_find(name);
+	if (ask.tool == NULL) {
+		calls_tool_hint(name, hint, sizeof(hint));
+		rpc_error(r->client, r->id, RPC_PARAMS, "Unknown tool: %s; %s", name, hint);
+		return;
+	}
+	ask.session = calls_session(r, "");
+	if (ask.session == NULL)
+		return;
+	if (key[0] == '\0')
+		calls_key_of_id(r, key);
+	ask.key = key[0] == '\0' ? NULL : key;
+	ask.input = args;
+	if (call_ask(r->e, &ask, &err) < 0)
+		rpc_fail(r, &err);
+}
+
+void
+mcp_cancelled(struct rpc *r)
+{
+	struct waiter *w;
+	struct ats_json_val v;
+	struct call *c;
+
+	if (!ats_json_get(r->params, "requestId", &v))
+		return;
+	w = call_waiter_find(r->client, v.raw);
+	if (w == NULL)
+		return;		/* answered already: a race that the protocol allows */
+	c = w->call;
+	call_waiter_drop(w);
+	batch_skip(r->client, v.raw);
+	if (TAILQ_EMPTY(&c->waiters))
+		call_cancel(c);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The state machine of a sandbox. Runs in the engine; what happens to a sandbox is decided
+ * by the vault's messages, by its link, and by time.
+ *
+ *   NONE -> STARTING -> HELLO -> READY -> DYING -> BACKOFF -> STARTING ...
+ *
+ * A lost sandbox is known to have ended (or three seconds have passed) before the next one
+ * is asked for: two of them must not write into one workspace. */
+#include "brain/engine/sandbox.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "brain/engine/dispatch.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/events.h"
+#include "brain/engine/link.h"
+#include "brain/engine/sessions.h"
+#include "brain/engine/vault_link.h"
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define JSON_MAX (18u << 20)
+#define CTX_MAX (256u << 10)
+#define SENT_MAX (1u << 20)
+#define GHOSTS_MAX 65536u
+#define DYING_MS 3000u
+#define BACKOFF_FIRST_MS 50u
+#define BACKOFF_MOST_MS 5000u
+
+struct sandboxes {
+	struct engine *e;
+	struct ats_map *map;
+};
+
+static const char *const state_names[] = {
+	[SANDBOX_NONE] = "none", [SANDBOX_BACKOFF] = "backoff", [SANDBOX_STARTING] = "starting",
+	[SANDBOX_HELLO] = "hello", [SANDBOX_READY] = "ready", [SANDBOX_DYING] = "dying",
+};
+
+const char *
+sandbox_state_name(enum sandbox_state state)
+{
+	return state_names[state];
+}
+
+/* ---- the table ------------------------------------------------------------------- */
+
+struct sandboxes *
+sandboxes_new(struct engine *e)
+{
+	struct sandboxes *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->e = e;
+	t->map = ats_map_new(e->set.sessions_max);
+	if (t->map == NULL) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static void
+box_free(struct sandbox *box)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	link_stop(box);
+	/* Answers that wait for room in the journal outlive their sandbox. */
+	while (box->e->calls != NULL && (c = calls_each(box->e->calls, &pos)) != NULL)
+		if (c->box == box)
+			c->box = NULL;
+	if (box->timer != NULL)
+		event_free(box->timer);
+	if (box->retry != NULL)
+		event_free(box->retry);
+	ats_map_free(box->sent);
+	ats_map_free(box->ghosts);
+	ats_buf_done(&box->arena);
+	ats_buf_done(&box->delta_arena);
+	ats_buf_done(&box->json);
+	ats_buf_done(&box->ctx);
+	free(box->confinement);
+	free(box->workspace);
+	free(box);
+}
+
+void
+sandboxes_free(struct sandboxes *t)
+{
+	struct sandbox *box;
+	size_t pos = 0;
+
+	if (t == NULL)
+		return;
+	while ((box = ats_map_each(t->map, &pos)) != NULL)
+		box_free(box);
+	ats_map_free(t->map);
+	free(t);
+}
+
+struct sandbox *
+sandboxes_find(const struct sandboxes *t, const char *id)
+{
+	return ats_map_get_str(t->map, id);
+}
+
+struct sandbox *
+sandboxes_each(const struct sandboxes *t, size_t *pos)
+{
+	return ats_map_each(t->map, pos);
+}
+
+size_t
+sandboxes_count(const struct sandboxes *t)
+{
+	return ats_map_count(t->map);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+
+static void
+on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	dispatch_next(arg);
+}
+
+static struct sandbox *
+box_new(struct engine *e, const char *id, uint64_t uid, const char *workspace)
+{
+	struct sandbox *box = calloc(1, sizeof(*box));
+
+	if (box == NULL)
+		return NULL;
+	box->e = e;
+	box->uid = uid;
+	(void)snprintf(box->id, sizeof(box->id), "%s", id);
+	TAILQ_INIT(&box->queue);
+	ats_buf_init(&box->arena, 2u << 20);
+	ats_buf_init(&box->delta_arena, CTX_MAX);
+	ats_buf_init(&box->json, JSON_MAX);
+	ats_buf_init(&box->ctx, CTX_MAX);
+	box->workspace = strdup(workspace);
+	box->sent = ats_map_new(SENT_MAX);
+	box->ghosts = ats_map_new(GHOSTS_MAX);
+	box->timer = event_new(e->base, -1, 0, on_timer, box);
+	box->retry = event_new(e->base, -1, 0, on_retry, box);
+	if (box->workspace == NULL || box->sent == NULL || box->ghosts == NULL ||
+	    box->timer == NULL || box->retry == NULL) {
+		box_free(box);
+		return NULL;
+	}
+	return box;
+}
+
+int
+sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid, const char *workspace,
+    struct sandbox **ret, struct ats_err *err)
+{
+	struct sandbox *box = ats_map_get_str(t->map, id);
+	int rc;
+
+	if (box == NULL) {
+		if (strlen(id) >= sizeof(box->id))
+			return ats_err_set(err, ATS_E_INVAL, "sandbox id");
+		box = box_new(t->e, id, uid, workspace);
+		if (box == NULL)
+			return ats_err_set(err, ATS_E_NOMEM, "sandbox");
+		rc = ats_map_put_str(t->map, box->id, box);
+		if (rc < 0) {
+			box_free(box);
+			return ats_err_set(err, -rc, "sandboxes");
+		}
+	} else if (box->uid != uid || strcmp(box->workspace, workspace) != 0) {
+		return ats_err_set(err, ATS_E_EXISTS, "sandbox %s is another's", id);
+	}
+	box->nsessions++;
+	*ret = box;
+	return 0;
+}
+
+/* ---- time ------------------------------------------------------------------------ */
+
+static void
+timer_in(struct sandbox *box, uint64_t ms)
+{
+	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(box->timer, &tv);
+}
+
+static void
+say(struct sandbox *box, const char *kind, const char *text)
+{
+	ats_log(ATS_LOG_INFO, kind, "sandbox=%s generation=%llu why=\"%s\"", box->id,
+	    (unsigned long long)box->generation, text == NULL ? "" : text);
+	events_emit(box->e, box->uid, kind, NULL, box->id, 0, text);
+}
+
+static void
+ask_for_it(struct sandbox *box)
+{
+	box->state = SANDBOX_STARTING;
+	box->stay_down = false;
+	timer_in(box, box->e->set.start_ms);
+	vault_link_need(box->e, box);
+}
+
+void
+sandbox_want(struct sandbox *box)
+{
+	if (box->state == SANDBOX_NONE && box->nsessions > 0 && !box->e->stopping)
+		ask_for_it(box);
+}
+
+/* The machine would say the same of the next one: not tried again by itself. */
+static bool
+is_final(int code)
+{
+	return code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE;
+}
+
+static void
+try_later(struct sandbox *box)
+{
+	unsigned shift = box->failures > 2 ? box->failures - 2 : 0;
+	uint64_t ms = shift > 6 ? BACKOFF_MOST_MS : BACKOFF_FIRST_MS << shift;
+
+	if (is_final(box->last_code)) {
+		box->failures = 0;
+		box->state = SANDBOX_NONE;
+		say(box, "sandbox.given_up", box->last_error);
+		dispatch_refuse(box, box->last_code, box->last_error);
+	} else if (box->failures > box->e->set.rebuild_limit) {
+		box->failures--;	/* the next call has one try, not all of them */
+		box->state = SANDBOX_NONE;
+		say(box, "sandbox.given_up", box->last_error);
+		dispatch_refuse(box, ATS_E_NO_SANDBOX, box->last_error);
+	} else if (box->failures <= 1) {
+		ask_for_it(box);
+	} else {
+		box->state = SANDBOX_BACKOFF;
+		timer_in(box, ms);
+	}
+}
+
+/* The old one has ended. */
+static void
+ended(struct sandbox *box)
+{
+	box->state = SANDBOX_NONE;
+	(void)event_del(box->timer);
+	if (box->nsessions == 0)
+		timer_in(box, 0);	/* freed at the next turn: callers still hold it */
+	else if (box->nqueue > 0 || (!box->stay_down && box->failures <= 1))
+		try_later(box);
+}
+
+void
+sandbox_lost(struct sandbox *box, int code, const char *why)
+{
+	bool early = box->state == SANDBOX_HELLO;
+
+	if (!early && box->state != SANDBOX_READY)
+		return;
+	box->state = SANDBOX_DYING;
+	box->losses++;
+	box->failures++;
+	box->last_code = code;
+	/* Why it ended so early stands in its log only: it has said nothing yet. */
+	if (early && code == ATS_E_EOF)
+		(void)snprintf(box->last_error, sizeof(box->last_error),
+		    "it ended before it was ready (%s); atsctl doctor shows what this machine "
+		    "lacks, atsctl sandbox logs %s what happened", why, box->id);
+	else
+		(void)snprintf(box->last_error, sizeof(box->last_error), "%s", why);
+	say(box, "sandbox.lost", box->last_error);
+	sessions_box_lost(box->e->sessions, box);
+	dispatch_lost(box, box->last_error);
+	link_stop(box);
+	box->abandoned = 0;
+	if (box->exited_generation >= box->generation) {
+		ended(box);
+		return;
+	}
+	vault_link_kill(box->e, box);
+	timer_in(box, DYING_MS);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *box = arg;
+
+	(void)fd;
+	(void)what;
+	switch (box->state) {
+	case SANDBOX_NONE:
+		if (box->nsessions == 0) {
+			(void)ats_map_del_str(box->e->boxes->map, box->id);
+			box_free(box);
+		}
+		return;
+	case SANDBOX_BACKOFF:
+		ask_for_it(box);
+		return;
+	case SANDBOX_STARTING:
+		sandbox_on_failed(box, ATS_E_NO_SANDBOX, "the vault gave no sandbox in time");
+		return;
+	case SANDBOX_HELLO:
+		sandbox_lost(box, ATS_E_SILENT, "hands was not ready in time");
+		return;
+	case SANDBOX_READY:
+		if (link_heartbeat(box) < 0) {
+			sandbox_lost(box, ATS_E_SILENT, "hands stopped answering");
+			return;
+		}
+		box->failures = 0;
+		timer_in(box, box->e->set.heartbeat_ms);
+		return;
+	case SANDBOX_DYING:
+		ats_log(ATS_LOG_WARN, "a lost sandbox was not seen to end", "sandbox=%s", box->id);
+		ended(box);
+		return;
+	}
+}
+
+/* ---- what the vault says ---------------------------------------------------------- */
+
+void
+sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd)
+{
+	struct ats_err err = { 0 };
+
+	if (box->state != SANDBOX_STARTING) {
+		ats_log(ATS_LOG_WARN, "a sandbox that nobody waits for", "sandbox=%s", box->id);
+		(void)close(fd);
+		return;
+	}
+	box->generation = generation;
+	box->boot[0] = '\0';
+	box->state = SANDBOX_HELLO;
+	timer_in(box, box->e->set.start_ms);
+	if (link_start(box, fd, &err) < 0)
+		sandbox_lost(box, err.code, err.text);
+}
+
+void
+sandbox_on_failed(struct sandbox *box, int code, const char *text)
+{
+	if (box->state != SANDBOX_STARTING)
+		return;
+	(void)event_del(box->timer);
+	box->failures++;
+	box->last_code = code;
+	(void)snprintf(box->last_error, sizeof(box->last_error), "%s", text);
+	say(box, "sandbox.failed", box->last_error);
+	box->state = SANDBOX_NONE;
+	if (box->nsessions == 0)
+		timer_in(box, 0);	/* freed at the next turn, as in ended() */
+	else if (!ats_err_retryable(code) && code != ATS_E_SYS)
+		dispatch_refuse(box, ATS_E_NO_SANDBOX, box->last_error);
+	else if (box->nqueue > 0)
+		try_later(box);
+}
+
+void
+sandbox_on_alive(struct sandbox *box, uint64_t generation, const char *path)
+{
+	struct ats_err err = { 0 };
+	int fd = -1;
+
+	if (box->state != SANDBOX_NONE && box->state != SANDBOX_STARTING)
+		return;
+	box->generation = generation;
+	box->state = SANDBOX_HELLO;
+	timer_in(box, box->e->set.start_ms);
+	if (ats_fd_unix_connect(path, SOCK_STREAM, &fd, &err) < 0 ||
+	    link_start(box, fd, &err) < 0)
+		sandbox_lost(box, err.code, err.text);
+	else
+		say(box, "sandbox.resumed", NULL);
+}
+
+void
+sandbox_on_exited(struct sandbox *box, uint64_t generation)
+{
+	if (generation > box->exited_generation)
+		box->exited_generation = generation;
+	/* Before that its last frames may still be in the socket: the end of the link decides. */
+	if (box->state == SANDBOX_DYING && generation >= box->generation)
+		ended(box);
+}
+
+/* ---- the rest --------------------------------------------------------------------- */
+
+void
+sandbox_on_ready(struct sandbox *box)
+{
+	box->ready_us = ats_clock_us();
+	box->last_error[0] = '\0';
+	timer_in(box, box->e->set.heartbeat_ms);
+	say(box, "sandbox.ready", NULL);
+	dispatch_next(box);
+}
+
+void
+sandbox_kill(struct sandbox *box, bool restart)
+{
+	box->stay_down = !restart;
+	if (box->state == SANDBOX_NONE && restart)
+		ask_for_it(box);
+	box->failures = 0;
+	sandbox_lost(box, ATS_E_LOST, "ended by request");
+}
+
+void
+sandboxes_unuse(struct sandbox *box)
+{
+	if (--box->nsessions > 0)
+		return;
+	dispatch_refuse(box, ATS_E_CANCELLED, "the session was closed");
+	if (box->state == SANDBOX_HELLO || box->state == SANDBOX_READY) {
+		sandbox_lost(box, ATS_E_CANCELLED, "its last session was closed");
+	} else if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF) {
+		box->state = SANDBOX_NONE;
+		timer_in(box, 0);
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One sandbox per (uid, workspace): its states from none to ready to lost and back. */
+#ifndef ATS_ENGINE_SANDBOX_H
+#define ATS_ENGINE_SANDBOX_H
+
+#include <stdint.h>
+
+#include "brain/engine/call.h"
+
+struct ats_chan;
+struct ats_map;
+struct event;
+
+enum sandbox_state {
+	SANDBOX_NONE,		/* not wanted, or given up */
+	SANDBOX_BACKOFF,	/* waits before the next try */
+	SANDBOX_STARTING,	/* the vault was asked */
+	SANDBOX_HELLO,		/* connected, not ready */
+	SANDBOX_READY,
+	SANDBOX_DYING,		/* lost; waits for the vault's word that it ended */
+};
+
+struct sandbox {
+	struct engine *e;
+	char id[33];
+	uint64_t uid;
+	char *workspace;		/* owned */
+	enum sandbox_state state;
+	uint64_t generation, exited_generation;
+	size_t nsessions;
+	/* link */
+	struct ats_chan *chan;		/* NULL when there is none */
+	bool hello_done, resuming;
+	char boot[33];			/* of hands that we talk to */
+	uint64_t epoch, ping_seq;
+	struct ats_buf arena, delta_arena;	/* decoding frames; deltas in them */
+	struct ats_buf json, ctx;	/* encoding */
+	struct ats_map *sent;		/* id -> call */
+	struct ats_map *ghosts;		/* ids hands has that nobody here knows; value: box */
+	size_t abandoned, execs;
+	/* calls */
+	struct call_list queue;
+	size_t nqueue;
+	/* life */
+	struct event *timer;		/* of the state: start, back-off, dying, heartbeat */
+	struct event *retry;		/* the channel was full */
+	unsigned failures;		/* in a row */
+	uint64_t losses;		/* in all */
+	uint64_t ready_us;
+	char *confinement;		/* owned JSON of READY, or NULL */
+	int last_code;
+	char last_error[512];
+	bool stay_down;			/* ended by request: starts again with the next call only */
+};
+
+struct sandboxes *sandboxes_new(struct engine *e);
+void sandboxes_free(struct sandboxes *t);
+struct sandbox *sandboxes_find(const struct sandboxes *t, const char *id);
+struct sandbox *sandboxes_each(const struct sandboxes *t, size_t *pos);
+size_t sandboxes_count(const struct sandboxes *t);
+/* Finds or makes it; -ATS_E_EXISTS when uid or workspace differ. Counts one session. */
+ATS_NODISCARD int sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid,
+    const char *workspace, struct sandbox **ret, struct ats_err *err);
+/* One session less; the last one ends the sandbox. */
+void sandboxes_unuse(struct sandbox *box);
+
+const char *sandbox_state_name(enum sandbox_state state);
+/* Starts it unless it is there or under way. */
+void sandbox_want(struct sandbox *box);
+/* The vault's answers. fd is taken. */
+void sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd);
+void sandbox_on_failed(struct sandbox *box, int code, const char *text);
+void sandbox_on_alive(struct sandbox *box, uint64_t generation, const char *path);
+void sandbox_on_exited(struct sandbox *box, uint64_t generation);
+/* From the link: ready, or lost (the channel is freed by this). code is positive. */
+void sandbox_on_ready(struct sandbox *box);
+void sandbox_lost(struct sandbox *box, int code, const char *why);
+/* People's orders: end it now (it starts again with the next call), or also start it. */
+void sandbox_kill(struct sandbox *box, bool restart);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's settings, one number a row of settings.def. */
+#ifndef ATS_ENGINE_SETTINGS_H
+#define ATS_ENGINE_SETTINGS_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct settings {
+#define SETTING(name, def, min, max, doc) uint64_t name;
+#include "brain/engine/settings.def"
+#undef SETTING
+};
+
+/* Sets the defaults, then reads text: lines of name=value (the vault's, checked by it).
+ * "log_level" is a word and sets the log's level. A value out of range is -ATS_E_CONFIG; a
+ * name that is not known here is logged and left out. */
+ATS_NODISCARD int settings_parse(struct settings *ret, const char *text, struct ats_err *err);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The journal's database: opening, transactions, sessions. Runs in the engine. The file is
+ * ours; what is in it came from clients and sandboxes and is only ever bound, never part of
+ * the SQL. */
+#include "brain/engine/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "brain/engine/sessions.h"
+#include "brain/engine/store_db.h"
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+#define RETRY_MS 1000
+#define ASIDE "journal.db.damaged-"	/* and the time in seconds */
+/* Ids begin at the time in seconds times this, so that a journal that was lost cannot give
+ * an id again that some hands still keeps: 1024 calls a second on average. */
+#define IDS_A_SECOND 1024
+
+static const char schema[] =
+    "PRAGMA locking_mode=EXCLUSIVE;"
+    "PRAGMA journal_mode=WAL;"
+    "PRAGMA synchronous=NORMAL;"
+    "PRAGMA temp_store=MEMORY;"
+    "PRAGMA wal_autocheckpoint=4000;"	/* each costs two fsyncs: 16 MiB apart */
+    "PRAGMA trusted_schema=OFF;"
+    "CREATE TABLE IF NOT EXISTS sessions(id TEXT PRIMARY KEY, uid INTEGER, sandbox TEXT,"
+    " workspace TEXT, key TEXT, cwd TEXT, shells TEXT) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS reads(session TEXT, path TEXT, size INTEGER, mtime INTEGER,"
+    " sha256 TEXT, seq INTEGER, PRIMARY KEY(session, path)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS calls(id INTEGER PRIMARY KEY, session TEXT, sandbox TEXT,"
+    " key TEXT, tool TEXT, digest TEXT, boot TEXT, state INTEGER, attempt INTEGER,"
+    " created INTEGER, deadline INTEGER, kind INTEGER, is_error INTEGER, code INTEGER,"
+    " blocks BLOB, output BLOB, exit_kind TEXT, exit_code INTEGER, queue_us INTEGER,"
+    " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
+    " path TEXT);"
+    "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
+    " WHERE key IS NOT NULL;"
+    /* The first write of a new log syncs its header and its directory, which may take tens
+     * of milliseconds of a start. That guards a log that is written over, which this never
+     * is: it is new, or recovered and appended to. What it would keep through a loss of
+     * power, synchronous=NORMAL does not keep either. */
+    "PRAGMA synchronous=OFF;"
+    "BEGIN IMMEDIATE; PRAGMA user_version=1; COMMIT;"
+    "PRAGMA synchronous=NORMAL;";
+
+static const char *const sql[] = {
+#define STATEMENT(name, text) [STORE_STMT_##name] = text,
+#include "brain/engine/store.def"
+#undef STATEMENT
+};
+
+static bool
+is_damage(int rc)
+{
+	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
+}
+
+int
+store_error(struct store *st, int rc, const char *what, struct ats_err *err)
+{
+	int code = ATS_E_SYS;
+
+	if (is_damage(rc)) {
+		st->damaged = true;
+		return ats_err_set(err, ATS_E_NOT_STARTED,
+		    "the journal was damaged and is replaced (%s: %s)", what,
+		    sqlite3_errstr(rc));
+	}
+	if (rc == SQLITE_FULL)
+		code = ATS_E_NOSPC;
+	else if (rc == SQLITE_NOMEM)
+		code = ATS_E_NOMEM;
+	else if (st->db != NULL && (rc & 0xff) == SQLITE_IOERR &&
+	    (sqlite3_system_errno(st->db) == ENOSPC || sqlite3_system_errno(st->db) == EDQUOT))
+		code = ATS_E_NOSPC;
+	return ats_err_set(err, code, "journal: %s: %s", what,
+	    code == ATS_E_NOSPC ? "no space left on the device" :
+	    st->db != NULL	? sqlite3_errmsg(st->db) :
+				  sqlite3_errstr(rc));
+}
+
+static void
+close_db(struct store *st)
+{
+	int i;
+
+	st->reading = NULL;
+	for (i = 0; i < STORE_STMT_COUNT; i++) {
+		(void)sqlite3_finalize(st->stmt[i]);
+		st->stmt[i] = NULL;
+	}
+	(void)sqlite3_close(st->db);
+	st->db = NULL;
+}
+
+static int
+open_db(struct store *st, const char *path, struct ats_err *err)
+{
+	int i, rc;
+
+	rc = sqlite3_open_v2(path, &st->db,
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_busy_timeout(st->db, 3000);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(st->db, schema, NULL, NULL, NULL);
+	for (i = 0; rc == SQLITE_OK && i < STORE_STMT_COUNT; i++)
+		rc = sqlite3_prepare_v3(st->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
+		    &st->stmt[i], NULL);
+	if (rc == SQLITE_OK)
+		return 0;
+	(void)store_error(st, rc, "open", err);
+	close_db(st);
+	return rc;
+}
+
+/* Of those put aside before, none stays: what damages one journal may damage the next, and
+ * the disk is not ours to fill. */
+static void
+forget_aside(int dir_fd)
+{
+	DIR *d = fdopendir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 0));
+	const struct dirent *e;
+
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL)
+		if (strncmp(e->d_name, ASIDE, strlen(ASIDE)) == 0)
+			(void)unlinkat(dir_fd, e->d_name, 0);
+	(void)closedir(d);
+}
+
+/* A file that cannot be read must not keep the engine down. Closed; its log is part of it, a
+ * new file must not find it. */
+static int
+put_aside(const struct store *st)
+{
+	static const char *const parts[] = { "-wal", "-shm", "-journal", "" };
+	int dir_fd ATS_CLEANUP_FD = open(st->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char from[32], to[64];
+	int rc = -1;
+
+	if (dir_fd < 0)
+		return -1;
+	forget_aside(dir_fd);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(parts); i++) {
+		(void)snprintf(from, sizeof(from), "journal.db%s", parts[i]);
+		(void)snprintf(to, sizeof(to), ASIDE "%lld%s",
+		    (long long)ats_clock_wall_ms() / 1000, parts[i]);
+		rc = renameat(dir_fd, from, dir_fd, to);
+		if (rc < 0 && errno == ENOENT)
+			rc = 0;
+		if (rc < 0)
+			break;
+	}
+	ats_log(ATS_LOG_ERROR, rc < 0 ? "the journal is damaged and cannot be put aside" :
+	    "the journal is damaged; it is put aside and a new one is begun", "as=%s/%s",
+	    st->dir, to);
+	return rc;
+}
+
+static void
+first_id(struct store *st)
+{
+	uint64_t by_time = (uint64_t)ats_clock_wall_ms() / 1000 * IDS_A_SECOND;
+	uint64_t by_rows = 0;
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(st->db, "SELECT max(id) FROM calls", -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	if (rc == SQLITE_ROW)
+		by_rows = (uint64_t)sqlite3_column_int64(s, 0) + 1;
+	else
+		(void)store_error(st, rc, "ids", NULL);
+	(void)sqlite3_finalize(s);
+	if (st->next_id < by_time)
+		st->next_id = by_time;
+	if (st->next_id < by_rows)
+		st->next_id = by_rows;
+}
+
+static int
+open_all(struct store *st, struct ats_err *err)
+{
+	char path[4128];
+	struct ats_err why = { 0 };
+	int rc;
+
+	st->tried_ms = ats_clock_ms();
+	(void)snprintf(path, sizeof(path), "%s/journal.db", st->dir);
+	rc = open_db(st, path, &why);
+	if (is_damage(rc) && put_aside(st) == 0)
+		rc = open_db(st, path, &why);
+	st->damaged = false;
+	if (rc == SQLITE_OK)
+		st->unread = false;
+	if (rc != SQLITE_OK) {
+		(void)snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1,
+		    why.text);
+		return ats_err_set(err, rc == SQLITE_FULL ? ATS_E_NOSPC : ATS_E_SYS, "%s",
+		    st->why);
+	}
+	first_id(st);
+	(void)snprintf(path, sizeof(path), "%s/results", st->dir);
+	if (st->results_fd < 0) {
+		(void)mkdir(path, 0700);
+		st->results_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
+	return 0;
+}
+
+/* What an engine before this one left; what cannot be looked at may be there. */
+static bool
+has_journal(const struct store *st)
+{
+	static const char *const parts[] = { "", "-wal" };
+	char path[4128];
+	struct stat sb;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(parts); i++) {
+		(void)snprintf(path, sizeof(path), "%s/journal.db%s", st->dir, parts[i]);
+		if (stat(path, &sb) == 0 ? sb.st_size > 0 : errno != ENOENT)
+			return true;
+	}
+	return false;
+}
+
+int
+store_open(const char *dir, struct store **ret, struct ats_err *err)
+{
+	struct store *st = calloc(1, sizeof(*st));
+
+	if (st == NULL || strlen(dir) >= sizeof(st->dir)) {
+		free(st);
+		return ats_err_set(err, ATS_E_NOMEM, "journal");
+	}
+	memcpy(st->dir, dir, strlen(dir) + 1);
+	st->results_fd = -1;
+	st->next_id = (uint64_t)ats_clock_wall_ms() / 1000 * IDS_A_SECOND;
+	st->unread = has_journal(st);
+	*ret = st;
+	/* A full disk is no reason to serve nothing: pure calls need no journal. */
+	if (open_all(st, err) < 0 && err != NULL)
+		ats_log(ATS_LOG_ERROR, "no journal for now", "why=\"%s\"", err->text);
+	return 0;
+}
+
+void
+store_close(struct store *st)
+{
+	if (st == NULL)
+		return;
+	close_db(st);
+	ats_fd_close(&st->results_fd);
+	free(st->blob);
+	free(st);
+}
+
+bool
+store_is_unread(const struct store *st)
+{
+	return st->unread;
+}
+
+uint64_t
+store_next_id(struct store *st)
+{
+	return st->next_id++;
+}
+
+/* What was found in it by a statement, at the next one: then nobody holds a row of it. */
+static int
+replace(struct store *st, struct ats_err *err)
+{
+	close_db(st);
+	st->damaged = false;
+	if (put_aside(st) < 0)
+		return ats_err_set(err, ATS_E_SYS, "the journal is damaged and stays");
+	return open_all(st, err);
+}
+
+int
+store_ready(struct store *st, struct ats_err *err)
+{
+	if (st->reading != NULL) {
+		(void)sqlite3_reset(st->reading);
+		st->reading = NULL;
+	}
+	free(st->blob);
+	st->blob = NULL;
+	if (st->damaged)
+		return replace(st, err);
+	if (st->db != NULL)
+		return 0;
+	if (ats_clock_ms() - st->tried_ms < RETRY_MS)
+		return ats_err_set(err, ATS_E_NOSPC, "%s", st->why);
+	return open_all(st, err);
+}
+
+void
+store_bind_str(sqlite3_stmt *s, int i, const char *text)
+{
+	(void)(text == NULL ? sqlite3_bind_null(s, i) :
+			      sqlite3_bind_text(s, i, text, -1, SQLITE_STATIC));
+}
+
+void
+store_bind_slice(sqlite3_stmt *s, int i, struct ats_slice v)
+{
+	(void)(v.p == NULL ? sqlite3_bind_null(s, i) :
+			     sqlite3_bind_blob64(s, i, v.p, v.n, SQLITE_STATIC));
+}
+
+void
+store_bind_u64(sqlite3_stmt *s, int i, uint64_t v)
+{
+	(void)sqlite3_bind_int64(s, i, (sqlite3_int64)v);
+}
+
+int
+store_run(struct store *st, enum store_stmt id, const char *what, struct ats_err *err)
+{
+	int rc = sqlite3_step(st->stmt[id]);
+	int ret = 0;
+
+	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+		ret = store_error(st, rc, what, err);
+	(void)sqlite3_reset(st->stmt[id]);
+	(void)sqlite3_clear_bindings(st->stmt[id]);
+	return ret;
+}
+
+int
+store_begin(struct store *st, struct ats_err *err)
+{
+	int rc = store_ready(st, err);
+
+	return rc < 0 ? rc : store_run(st, STORE_STMT_BEGIN, "begin", err);
+}
+
+int
+store_end(struct store *st, int rc, struct ats_err *err)
+{
+	if (rc == 0)
+		rc = store_run(st, STORE_STMT_COMMIT, "commit", err);
+	/* A full disk may have rolled back already. */
+	if (rc < 0 && sqlite3_get_autocommit(st->db) == 0 &&
+	    store_run(st, STORE_STMT_ROLLBACK, "rollback", NULL) < 0)
+		close_db(st);
+	return rc;
+}

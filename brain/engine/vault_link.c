@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages with the vault. Runs in the engine; the vault is trusted. */
+#include "brain/engine/vault_link.h"
+
+#include <event2/event.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/call.h"
+#include "brain/engine/door.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/sandbox.h"
+#include "brain/engine/sessions.h"
+#include "common/log.h"
+#include "proto/brain.h"
+
+/* After a start the vault says which sandboxes live; without news for so long, it has. */
+#define SETTLE_US 300000
+
+struct vault_link {
+	struct engine *e;
+	int fd;
+	struct event *readable, *settle;
+	bool open;			/* the door is */
+	bool settled;
+	struct ats_ipc_msg m;
+};
+
+int
+vault_link_settings(struct engine *e, int fd, struct ats_err *err)
+{
+	struct ats_ipc_msg *m = calloc(1, sizeof(*m));
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int rc;
+
+	if (m == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "settings");
+	do {
+		(void)poll(&p, 1, -1);
+		rc = ats_ipc_recv(fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_VAULT, m);
+	} while (rc == -ATS_E_AGAIN);
+	if (rc == 1 && m->type == ATS_MSG_SETTINGS) {
+		rc = settings_parse(&e->set, m->s[0], err);
+		if (strlen(m->s[1]) >= sizeof(e->state_dir) - 64)
+			rc = ats_err_set(err, ATS_E_TOOBIG, "state directory");
+		else
+			(void)snprintf(e->state_dir, sizeof(e->state_dir), "%s", m->s[1]);
+	} else {
+		rc = ats_err_set(err, rc == 0 ? ATS_E_EOF : ATS_E_PROTO,
+		    "the vault's first message is not its settings");
+	}
+	ats_ipc_done(m);
+	free(m);
+	return rc;
+}
+
+static void
+on_session(struct engine *e, const struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	struct vault_link *v = e->vault;
+	int rc;
+
+	rc = sessions_register(e->sessions, m->s[0], m->s[1], m->u[2], m->s[3], m->s[4], &err);
+	if (rc < 0)
+		ats_log(ATS_LOG_ERROR, "session refused", "session=%s why=\"%s\"", m->s[0],
+		    err.text);
+	if (ats_brain_send(v->fd, ATS_MSG_SESSION_OK, m->seq, NULL, 0, m->s[0],
+	        (uint64_t)(rc < 0 ? -rc : 0), rc < 0 ? err.text : "") < 0)
+		ats_log(ATS_LOG_ERROR, "cannot answer the vault", NULL);
+}
+
+static void
+on_sandbox(struct engine *e, struct ats_ipc_msg *m)
+{
+	struct sandbox *box = sandboxes_find(e->boxes, m->s[0]);
+
+	if (box == NULL)
+		return;		/* its session was closed meanwhile; the fds are closed */
+	if (m->u[2] != 0 || m->nfds != 1) {
+		sandbox_on_failed(box, m->u[2] == 0 ? ATS_E_PROTO : (int)m->u[2], m->s[3]);
+		return;
+	}
+	sandbox_on_fd(box, m->u[1], ats_steal_fd(&m->fds[0]));
+}
+
+static int
+on_message(struct engine *e, struct ats_ipc_msg *m)
+{
+	struct sandbox *box;
+
+	switch (m->type) {
+	case ATS_MSG_SESSION:
+		on_session(e, m);
+		return 0;
+	case ATS_MSG_SESSION_CLOSED:
+		sessions_close(e->sessions, m->s[0]);
+		return 0;
+	case ATS_MSG_SANDBOX:
+		on_sandbox(e, m);
+		return 0;
+	case ATS_MSG_SANDBOX_ALIVE:
+		box = sandboxes_find(e->boxes, m->s[0]);
+		if (box != NULL)
+			sandbox_on_alive(box, m->u[1], m->s[2]);
+		return 0;
+	case ATS_MSG_SANDBOX_EXITED:
+		box = sandboxes_find(e->boxes, m->s[0]);
+		if (box != NULL)
+			sandbox_on_exited(box, m->u[1]);
+		return 0;
+	case ATS_MSG_QUIT:
+		e->stopping = true;
+		(void)event_base_loopbreak(e->base);
+		return 0;
+	default:
+		return -ATS_E_PROTO;
+	}
+}
+
+static void
+stop(struct vault_link *v, const char *why)
+{
+	ats_log(ATS_LOG_INFO, "the vault's socket ended", "why=\"%s\"", why);
+	(void)event_del(v->readable);
+	v->e->stopping = true;
+	(void)event_base_loopbreak(v->e->base);
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval quiet = { 0, SETTLE_US };
+	struct vault_link *v = arg;
+	int rc;
+
+	(void)what;
+	while ((rc = ats_ipc_recv(fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_VAULT,
+	            &v->m)) == 1) {
+		rc = on_message(v->e, &v->m);
+		ats_ipc_done(&v->m);
+		if (rc < 0) {
+			stop(v, "a message that is not for the engine");
+			return;
+		}
+		if (v->e->stopping)
+			return;
+	}
+	if (rc != -ATS_E_AGAIN) {
+		stop(v, rc == 0 ? "closed" : "broken");
+		return;
+	}
+	if (!v->settled && event_add(v->settle, &quiet) < 0)
+		stop(v, "no memory");
+	if (!v->open && door_open(v->e->door) < 0)
+		stop(v, "no memory");
+	v->open = true;
+}
+
+static void
+on_settled(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault_link *v = arg;
+
+	(void)fd;
+	(void)what;
+	v->settled = true;
+	calls_resume_settle(v->e->calls);
+}
+
+struct vault_link *
+vault_link_new(struct engine *e, int fd)
+{
+	struct vault_link *v = calloc(1, sizeof(*v));
+
+	if (v == NULL)
+		return NULL;
+	v->e = e;
+	v->fd = fd;
+	v->readable = event_new(e->base, fd, EV_READ | EV_PERSIST, on_readable, v);
+	v->settle = event_new(e->base, -1, 0, on_settled, v);
+	if (v->readable == NULL || v->settle == NULL || ats_fd_nonblock(fd, true) < 0 ||
+	    event_add(v->readable, NULL) < 0 ||
+	    ats_brain_send(fd, ATS_MSG_ENGINE_READY, 0, NULL, 0) < 0) {
+		vault_link_free(v);
+		return NULL;
+	}
+	/* Also when nothing waits: the door opens by it. */
+	event_active(v->readable, EV_READ, 0);
+	return v;
+}
+
+void
+vault_link_free(struct vault_link *v)
+{
+	if (v == NULL)
+		return;
+	if (v->readable != NULL)
+		event_free(v->readable);
+	if (v->settle != NULL)
+		event_free(v->settle);
+	ats_fd_close(&v->fd);
+	free(v);
+}
+
+static void
+check(int rc, const char *what)
+{
+	if (rc < 0)
+		ats_log(ATS_LOG_ERROR, "cannot write to the vault", "what=%s code=%s", what,
+		    ats_err_name(rc));
+}
+
+void
+vault_link_need(struct engine *e, const struct sandbox *box)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_NEED_SANDBOX, 0, NULL, 0, box->id),
+		    "need");
+}
+
+void
+vault_link_kill(struct engine *e, const struct sandbox *box)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_KILL_SANDBOX, 0, NULL, 0, box->id,
+		          box->generation),
+		    "kill");
+}
+
+void
+vault_link_idle(struct engine *e, bool idle)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_IDLE, 0, NULL, 0, (uint64_t)idle),
+		    "idle");
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine's end of the vault's socket, by brain.def. The vault is trusted; a message
+ * that is not its own to send means another build, and ends the engine. */
+#ifndef ATS_ENGINE_VAULT_LINK_H
+#define ATS_ENGINE_VAULT_LINK_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct engine;
+struct sandbox;
+struct vault_link;
+
+/* Waits for SETTINGS, blocking, before the loop: fills e->set and e->state_dir. */
+ATS_NODISCARD int vault_link_settings(struct engine *e, int fd, struct ats_err *err);
+/* Takes fd, says ENGINE_READY and reads on in the loop. The door opens when all that the
+ * vault had to say has been read. */
+struct vault_link *vault_link_new(struct engine *e, int fd);
+void vault_link_free(struct vault_link *v);
+void vault_link_need(struct engine *e, const struct sandbox *box);
+void vault_link_kill(struct engine *e, const struct sandbox *box);
+void vault_link_idle(struct engine *e, bool idle);
+
+#endif

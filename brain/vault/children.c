@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starting ats-engine and ats-hands. Runs in the spawner; ids, workspace and options come
+ * from the vault, programs and argument names from here. */
+#include "brain/vault/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/child.h"
+#include "common/digest.h"
+#include "common/fault.h"
+#include "common/fd.h"
+
+#define ARGS_MAX 2048
+#define LOG_MAX (4 << 20)		/* then it becomes hands.log.1 */
+#define PATH_SIZE (ATS_PATH_MAX + 64)
+
+void
+children_init(struct children *k, const struct ats_places *places)
+{
+	*k = (struct children){ .places = places };
+}
+
+struct child *
+children_find(struct children *k, const char *id)
+{
+	for (struct child *c = k->first; c != NULL; c = c->next)
+		if (strcmp(c->id, id) == 0)
+			return c;
+	return NULL;
+}
+
+int
+children_socket_path(const struct ats_places *places, const char *id, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s/sb-%s.sock", places->runtime, id);
+
+	return n < 0 || (size_t)n >= size ? -ATS_E_TOOBIG : 0;
+}
+
+void
+children_unlink_socket(const struct children *k, const char *id)
+{
+	char path[PATH_SIZE];
+
+	if (ats_id_valid(id) && children_socket_path(k->places, id, path, sizeof(path)) == 0)
+		(void)unlink(path);
+}
+
+void
+children_forget(struct children *k, struct child *c)
+{
+	struct child **at = &k->first;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	k->n--;
+	children_unlink_socket(k, c->id);
+	ats_fd_close(&c->pidfd);
+	free(c);
+}
+
+/* NAME beside our own program (a build folder), in ../libexec/ats from there (wherever the
+ * whole was installed or moved to), else in the directory it was configured with. */
+static int
+find_program(const char *name, char out[PATH_SIZE], struct ats_err *err)
+{
+	char self[ATS_PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash != NULL) {
+		*slash = '\0';
+		(void)snprintf(out, PATH_SIZE, "%s/%s", self, name);
+		if (access(out, X_OK) == 0)
+			return 0;
+		(void)snprintf(out, PATH_SIZE, "%s/../libexec/ats/%s", self, name);
+		if (access(out, X_OK) == 0)
+			return 0;
+	}
+	(void)snprintf(out, PATH_SIZE, "%s/%s", ATS_LIBEXECDIR, name);
+	if (access(out, X_OK) == 0)
+		return 0;
+	return ats_err_set(err, ATS_E_NOENT, "%s is neither beside ats-brain nor in %s", name,
+	    ATS_LIBEXECDIR);
+}
+
+static int
+start(struct children *k, const char *id, struct ats_child *what, const char *program,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	char path[PATH_SIZE];
+	struct child *c;
+	int rc = find_program(program, path, err);
+
+	if (rc < 0)
+		return rc;
+	if (children_find(k, id) != NULL)
+		return ats_err_set(err, ATS_E_EXISTS, "%s runs already", id);
+	if (k->n >= CHILDREN_MAX)
+		return ats_err_set(err, ATS_E_FULL, "%zu children", k->n);
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "%s: out of memory", id);
+	(void)snprintf(c->id, sizeof(c->id), "%s", id);
+	what->path = path;
+	what->exec_fd = -1;
+	what->env = ats_fault_env();
+	what->death_signal = SIGKILL;
+	what->new_session = true;
+	rc = ats_child_start(what, &c->pid, &c->pidfd, err);
+	if (rc < 0) {
+		free(c);
+		return rc;
+	}
+	c->next = k->first;
+	k->first = c;
+	k->n++;
+	*ret_pid = c->pid;
+	return 0;
+}
+
+int
+children_start_engine(struct children *k, int door_fd, int vault_fd, int log_fd,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	const char *argv[] = { "ats-engine", "--vault-fd", "3", "--door-fd", "4", NULL };
+	const struct ats_child_fd fds[] = { { log_fd, 2 }, { vault_fd, 3 }, { door_fd, 4 } };
+	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+
+	return start(k, CHILD_ENGINE, &what, "ats-engine", ret_pid, err);
+}
+
+/* ---- hands -------------------------------------------------------------------------- */
+
+static int
+open_log(const char *dir, int *ret_fd, struct ats_err *err)
+{
+	char path[PATH_SIZE + 16], old[PATH_SIZE + 32];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/hands.log", dir);
+	(void)snprintf(old, sizeof(old), "%s.1", path);
+	if (lstat(path, &st) == 0 && st.st_size > LOG_MAX)
+		(void)rename(path, old);
+	*ret_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return *ret_fd < 0 ? ats_err_sys(err, "%s", path) : 0;
+}
+
+/* home and spill may belong to the worker's uid already: only the outer one is ours. */
+static int
+make_dirs(const struct ats_places *places, const char *id, char dir[PATH_SIZE],
+    struct ats_err *err)
+{
+	static const char *const inner[] = { "home", "spill" };
+	char path[PATH_SIZE + 16];
+	int rc;
+
+	(void)snprintf(dir, PATH_SIZE, "%s/sandbox/%s", places->state, id);
+	rc = ats_places_make(dir, err);
+	for (size_t i = 0; rc == 0 && i < ATS_ARRAY_LEN(inner); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, inner[i]);
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			rc = ats_err_sys(err, "%s", path);
+	}
+	return rc;
+}
+
+/* Splits options (copied) into "--option", "name=value" pairs. */
+static int
+add_options(const char **argv, size_t *n, char *options, struct ats_err *err)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(options, "\n", &save); line != NULL;
+	    line = strtok_r(NULL, "\n", &save)) {
+		if (*n + 3 > ARGS_MAX)
+			return ats_err_set(err, ATS_E_TOOBIG, "too many sandbox options");
+		argv[(*n)++] = "--option";
+		argv[(*n)++] = line;
+	}
+	argv[*n] = NULL;
+	return 0;
+}
+
+static int
+exec_hands(struct children *k, const char *id, const char *workspace, const char *dir,
+    char *options, const int fds_from[3], pid_t *ret_pid, struct ats_err *err)
+{
+	const char *argv[ARGS_MAX] = { "ats-hands", "--link-fd", "3", "--listen-fd", "4",
+		"--workspace", workspace, "--state-dir", dir, "--sandbox", id };
+	const struct ats_child_fd fds[] = { { fds_from[0], 2 }, { fds_from[1], 3 },
+		{ fds_from[2], 4 } };
+	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	size_t n = 11;
+	int rc = add_options(argv, &n, options, err);
+
+	return rc < 0 ? rc : start(k, id, &what, "ats-hands", ret_pid, err);
+}
+
+int
+children_start_hands(struct children *k, const char *id, const char *workspace,
+    const char *options, pid_t *ret_pid, int *ret_link, struct ats_err *err)
+{
+	int pair[2] = { -1, -1 }, listen_fd ATS_CLEANUP_FD = -1, log_fd ATS_CLEANUP_FD = -1;
+	char dir[PATH_SIZE], path[PATH_SIZE], *copy;
+	int rc;
+
+	if (!ats_id_valid(id) || workspace[0] != '/')
+		return ats_err_set(err, ATS_E_INVAL, "bad sandbox id or workspace");
+	if (children_find(k, id) != NULL)	/* its socket must stay */
+		return ats_err_set(err, ATS_E_EXISTS, "%s runs already", id);
+	rc = make_dirs(k->places, id, dir, err);
+	if (rc == 0)
+		rc = open_log(dir, &log_fd, err);
+	if (rc == 0 && children_socket_path(k->places, id, path, sizeof(path)) < 0)
+		rc = ats_err_set(err, ATS_E_TOOBIG, "socket path too long");
+	if (rc == 0)
+		rc = ats_fd_unix_listen(path, SOCK_STREAM, 0600, &listen_fd, err);
+	if (rc == 0 && ats_fd_socketpair(SOCK_STREAM, pair) < 0)
+		rc = ats_err_sys(err, "socketpair");
+	if (rc < 0)
+		return rc;
+	copy = strdup(options);
+	if (copy == NULL)
+		rc = ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	else
+		rc = exec_hands(k, id, workspace, dir, copy,
+		    (const int[3]){ log_fd, pair[1], listen_fd }, ret_pid, err);
+	free(copy);
+	(void)close(pair[1]);
+	if (rc < 0) {
+		(void)close(pair[0]);
+		(void)unlink(path);
+		return rc;
+	}
+	*ret_link = pair[0];
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The spawner's table of children, and how each kind of child is started. */
+#ifndef ATS_VAULT_CHILDREN_H
+#define ATS_VAULT_CHILDREN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/path.h"
+
+#define CHILD_ENGINE "engine"
+#define CHILDREN_MAX 1100		/* over limits.sandboxes */
+
+struct child {
+	char id[33];
+	pid_t pid;
+	int pidfd;
+	struct child *next;
+};
+struct children {
+	const struct ats_places *places;
+	struct child *first;
+	size_t n;
+};
+
+void children_init(struct children *k, const struct ats_places *places);
+struct child *children_find(struct children *k, const char *id);
+/* After it was waited for: closes, removes its socket, frees. */
+void children_forget(struct children *k, struct child *c);
+void children_unlink_socket(const struct children *k, const char *id);
+/* Descriptors are borrowed. */
+ATS_NODISCARD int children_start_engine(struct children *k, int door_fd, int vault_fd,
+    int log_fd, pid_t *ret_pid, struct ats_err *err);
+/* options: name=value lines. Makes the sandbox's directories, its log, the socketpair and
+ * the listening socket; *ret_link is brain's end of the link, owned. */
+ATS_NODISCARD int children_start_hands(struct children *k, const char *id,
+    const char *workspace, const char *options, pid_t *ret_pid, int *ret_link,
+    struct ats_err *err);
+/* RUNTIME/sb-ID.sock. */
+ATS_NODISCARD int children_socket_path(const struct ats_places *places, const char *id,
+    char *out, size_t size);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients of vault.sock. Runs in the vault. Peers are processes of the user (SO_PEERCRED);
+ * still a message that does not fit its row, or a client that does not take its answer,
+ * costs the client its connection and nothing else. */
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "brain/vault/vault.h"
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/fd.h"
+#include "common/json.h"
+#include "proto/brain.h"
+
+#define STATUS_MAX (48u << 10)
+
+struct client {
+	struct vault *v;
+	int fd;
+	struct event *ev;
+	uid_t uid;
+	pid_t pid;
+	char waits[SESSION_ID_MAX];	/* for the engine's word on this session, or "" */
+	uint32_t seq;			/* of that question */
+	bool gone;			/* to be dropped by its callback */
+	struct client *next;
+};
+
+static void
+drop(struct client *c)
+{
+	struct client **at = &c->v->clients;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->v->nclients--;
+	event_free(c->ev);
+	ats_fd_close(&c->fd);
+	vault_check_idle(c->v);
+	free(c);
+}
+
+/* The answer could not be sent. The list must not change here, another client's callback
+ * may be walking it: its own next read sees the end. */
+static void
+lose(struct client *c)
+{
+	c->gone = true;
+	(void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void
+say_ok(struct client *c, uint32_t seq, const char *a, const char *b)
+{
+	if (ats_brain_send(c->fd, ATS_MSG_OK, seq, NULL, 0, a, b) < 0)
+		lose(c);
+}
+
+static void
+say_failed(struct client *c, uint32_t seq, int code, const char *text)
+{
+	if (ats_brain_send(c->fd, ATS_MSG_FAILED, seq, NULL, 0, (uint64_t)code, text) < 0)
+		lose(c);
+}
+
+static void
+say_err(struct client *c, uint32_t seq, const struct ats_err *err)
+{
+	say_failed(c, seq, err->code, err->text);
+}
+
+void
+clients_session_answer(struct vault *v, const char *id, int code, const char *text)
+{
+	const struct session *s = reg_find(v->reg, id);
+
+	for (struct client *c = v->clients; c != NULL; c = c->next) {
+		if (strcmp(c->waits, id) != 0 || s == NULL)
+			continue;
+		c->waits[0] = '\0';
+		if (code == 0)
+			say_ok(c, c->seq, s->id, s->box);
+		else
+			say_failed(c, c->seq, code, text);
+	}
+}
+
+/* OK goes out when the engine knows the session too. */
+static void
+answer_with(struct client *c, uint32_t seq, struct session *s)
+{
+	if (s->confirmed) {
+		say_ok(c, seq, s->id, s->box);
+		return;
+	}
+	(void)snprintf(c->waits, sizeof(c->waits), "%s", s->id);
+	c->seq = seq;
+	engine_sync(c->v);
+}
+
+static void
+do_register(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct session *s, *gone = NULL;
+	struct ats_err err = { 0 };
+	char real[ATS_PATH_MAX];
+
+	if (workspace_check(c->v->homes, m->s[0], real, &err) < 0 ||
+	    reg_check_way(c->v->reg, m->s[0], real, &err) < 0 ||
+	    reg_add(c->v->reg, c->uid, real, m->s[1], &s, &gone, &err) < 0) {
+		say_err(c, m->seq, &err);
+		return;
+	}
+	if (gone != NULL)
+		engine_session_gone(c->v, gone);
+	answer_with(c, m->seq, s);
+}
+
+/* Only the owner learns that an id exists. */
+static struct session *
+find_own(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct session *s = reg_find(c->v->reg, m->s[0]);
+
+	if (s != NULL && s->uid == c->uid)
+		return s;
+	say_failed(c, m->seq, ATS_E_UNKNOWN_ID, "no such session");
+	return NULL;
+}
+
+static void
+do_find(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct session *s = find_own(c, m);
+	struct ats_err err = { 0 };
+	char real[ATS_PATH_MAX];
+
+	if (s == NULL)
+		return;
+	/* The directory may have gone, or become a link, since it was registered. */
+	if (workspace_check(c->v->homes, s->workspace, real, &err) == 0 &&
+	    strcmp(real, s->workspace) != 0)
+		(void)ats_err_set(&err, ATS_E_INVAL, "%s is not what it was", s->workspace);
+	if (err.code != 0) {
+		say_err(c, m->seq, &err);
+		return;
+	}
+	reg_touch(s);
+	answer_with(c, m->seq, s);
+}
+
+static void
+do_find_named(struct client *c, const struct ats_ipc_msg *m)
+{
+	const struct session *s = NULL;
+	struct ats_err err = { 0 };
+	char real[ATS_PATH_MAX];
+
+	if (workspace_check(c->v->homes, m->s[0], real, &err) == 0 &&
+	    reg_check_way(c->v->reg, m->s[0], real, &err) == 0 &&
+	    (s = reg_find_named(c->v->reg, c->uid, real, m->s[1])) == NULL)
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "no such session in %s", real);
+	if (s != NULL)
+		say_ok(c, m->seq, s->id, s->box);
+	else
+		say_err(c, m->seq, &err);
+}
+
+static void
+do_close(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct session *s = find_own(c, m);
+
+	if (s == NULL)
+		return;
+	s = reg_take(c->v->reg, s->id);
+	for (struct client *w = c->v->clients; w != NULL; w = w->next) {
+		if (strcmp(w->waits, s->id) != 0)
+			continue;
+		w->waits[0] = '\0';
+		say_failed(w, w->seq, ATS_E_UNKNOWN_ID, "the session was closed");
+	}
+	engine_session_gone(c->v, s);
+	say_ok(c, m->seq, "", "");
+}
+
+static void
+add_boxes(const struct vault *v, struct ats_json_w *w)
+{
+	static const char *const states[] = { "down", "starting", "up" };
+	size_t n = 0;
+
+	ats_json_w_array(w, "sandboxes");
+	for (const struct box *b = v->boxes; b != NULL && n < 128; b = b->next, n++) {
+		ats_json_w_object(w, NULL);
+		ats_json_w_str(w, "id", b->id);
+		ats_json_w_str(w, "state", states[b->state]);
+		ats_json_w_u64(w, "pid", (uint64_t)b->pid);
+		ats_json_w_u64(w, "generation", b->generation);
+		ats_json_w_end(w);
+	}
+	ats_json_w_end(w);
+}
+
+static void
+do_status(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	const struct vault *v = c->v;
+	struct ats_json_w w;
+
+	ats_buf_init(&out, STATUS_MAX);
+	ats_json_w_init(&w, &out);
+	ats_json_w_object(&w, NULL);
+	ats_json_w_str(&w, "version", ATS_VERSION);
+	ats_json_w_u64(&w, "pid", (uint64_t)getpid());
+	ats_json_w_u64(&w, "uptime_ms", ats_clock_ms() - v->started_ms);
+	ats_json_w_u64(&w, "spawner_pid", (uint64_t)v->spawner_pid);
+	ats_json_w_object(&w, "engine");
+	ats_json_w_u64(&w, "pid", (uint64_t)v->engine.pid);
+	ats_json_w_bool(&w, "ready", v->engine.ready);
+	ats_json_w_bool(&w, "idle", v->engine.idle);
+	ats_json_w_u64(&w, "starts", v->engine.nstarts);
+	ats_json_w_end(&w);
+	ats_json_w_u64(&w, "sessions", reg_count(v->reg));
+	ats_json_w_u64(&w, "clients", v->nclients);
+	ats_json_w_bool(&w, "stopping", v->stopping);
+	add_boxes(v, &w);
+	ats_json_w_end(&w);
+	if (w.rc < 0)
+		say_failed(c, m->seq, -w.rc, ats_err_text(w.rc));
+	else
+		say_ok(c, m->seq, out.data, "");
+}
+
+static void
+on_message(struct client *c, const struct ats_ipc_msg *m)
+{
+	if (c->waits[0] != '\0') {
+		say_failed(c, m->seq, ATS_E_BUSY, "the last question is not answered yet");
+		return;
+	}
+	if (c->v->stopping && m->type != ATS_MSG_SHUTDOWN && m->type != ATS_MSG_VAULT_STATUS) {
+		say_failed(c, m->seq, ATS_E_BUSY, "brain stops");
+		return;
+	}
+	switch ((enum ats_brain_msg)m->type) {
+	case ATS_MSG_REGISTER:
+		do_register(c, m);
+		break;
+	case ATS_MSG_FIND_SESSION:
+		do_find(c, m);
+		break;
+	case ATS_MSG_FIND_NAMED:
+		do_find_named(c, m);
+		break;
+	case ATS_MSG_CLOSE_SESSION:
+		do_close(c, m);
+		break;
+	case ATS_MSG_VAULT_STATUS:
+		do_status(c, m);
+		break;
+	case ATS_MSG_SHUTDOWN:
+		say_ok(c, m->seq, "", "");	/* the end of the connection is the end */
+		vault_stop(c->v, "asked to");
+		break;
+	default:			/* ats_ipc_recv lets no other pass */
+		break;
+	}
+}
+
+static void
+on_client(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	struct vault *v = c->v;
+	int rc = -ATS_E_AGAIN;
+
+	(void)what;
+	for (unsigned i = 0; i < VAULT_MESSAGES_A_TURN && !c->gone; i++) {
+		rc = ats_ipc_recv((int)fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_CLIENT,
+		    &v->msg);
+		if (rc != 1)
+			break;
+		on_message(c, &v->msg);
+		ats_ipc_done(&v->msg);
+	}
+	if (rc < 0 && rc != -ATS_E_AGAIN)
+		ats_log(ATS_LOG_WARN, "client dropped", "pid=%d why=%s", (int)c->pid,
+		    ats_err_name(rc));
+	if (c->gone || (rc != 1 && rc != -ATS_E_AGAIN))
+		drop(c);
+}
+
+static void
+take(struct vault *v, int fd)
+{
+	struct client *c = ats_calloc(1, sizeof(*c));
+	gid_t gid;
+
+	if (c == NULL) {
+		(void)close(fd);
+		return;
+	}
+	c->v = v;
+	c->fd = fd;
+	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) == 0 && c->uid == v->uid)
+		c->ev = event_new(v->base, fd, EV_READ | EV_PERSIST, on_client, c);
+	else
+		say_failed(c, 0, ATS_E_PERM, "this brain belongs to another user");
+	if (c->ev == NULL || event_add(c->ev, NULL) < 0) {
+		if (c->ev != NULL)
+			event_free(c->ev);
+		(void)close(fd);
+		free(c);
+		return;
+	}
+	c->next = v->clients;
+	v->clients = c;
+	v->nclients++;
+	vault_check_idle(v);
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault *v = arg;
+
+	(void)fd;
+	(void)what;
+	if (!v->stopping)
+		(void)event_add(v->accept_ev, NULL);
+}
+
+/* Out of descriptors: the backlog waits. */
+static void
+pause_accept(struct vault *v)
+{
+	static const struct timeval pause = { 0, 100000 };
+
+	if (event_base_once(v->base, -1, EV_TIMEOUT, on_resume, v, &pause) == 0)
+		(void)event_del(v->accept_ev);
+}
+
+static void
+on_connect(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault *v = arg;
+
+	(void)what;
+	for (unsigned i = 0; i < VAULT_MESSAGES_A_TURN; i++) {
+		int got = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (got < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+			    errno == ENOBUFS)
+				pause_accept(v);
+			return;
+		}
+		if (v->nclients >= v->conf->max_clients) {
+			ats_log(ATS_LOG_WARN, "too many clients", "limit=%llu",
+			    (unsigned long long)v->conf->max_clients);
+			(void)close(got);
+			continue;
+		}
+		take(v, got);
+	}
+}
+
+int
+clients_listen(struct vault *v, struct ats_err *err)
+{
+	v->accept_ev = event_new(v->base, v->listener, EV_READ | EV_PERSIST, on_connect, v);
+	if (v->accept_ev == NULL || event_add(v->accept_ev, NULL) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "vault.sock: out of memory");
+	return 0;
+}
+
+void
+clients_free(struct vault *v)
+{
+	struct client *c;
+
+	while ((c = v->clients) != NULL) {
+		v->clients = c->next;
+		event_free(c->ev);
+		ats_fd_close(&c->fd);
+		free(c);
+	}
+	v->nclients = 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host configuration. Runs in ats-brain before it has children; the user's own file is
+ * the input, and a mistake in it ends the start with a text that names file and key. */
+#include "brain/vault/config.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "brain/vault/workspace.h"
+#include "common/fd.h"
+
+const struct ats_conf_row config_rows[] = {
+#define CONF(k, member, t, d, lo, hi, text, who, wire, about)                            \
+	{ .key = (k), .type = ATS_CONF_##t, .offset = offsetof(struct config, member),   \
+		.def = (d), .min = (lo), .max = (hi), .def_str = (text), .doc = (about) },
+#include "brain/config.def"
+#undef CONF
+};
+const size_t config_nrows = ATS_ARRAY_LEN(config_rows);
+
+/* Beside each row of config_rows: who is told, and under which name. */
+static const struct {
+	unsigned who;
+	const char *wire;
+} told[] = {
+#define VAULT CONFIG_VAULT
+#define ENGINE CONFIG_ENGINE
+#define HANDS CONFIG_HANDS
+#define CONF(key, member, type, def, min, max, text, who, wire, doc) { (who), (wire) },
+#include "brain/config.def"
+#undef CONF
+#undef VAULT
+#undef ENGINE
+#undef HANDS
+};
+
+static bool
+is_one_of(const char *s, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(s, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Each limit is 0 or in its range. */
+static int
+check_limits(const struct config *c, const char *name, struct ats_err *err)
+{
+	const struct {
+		const char *key;
+		uint64_t value, least;
+	} rows[] = {
+#define LIMIT(key, normal, check, least, most, whose, what, then)                        \
+	{ #key, c->limit_##key, (least) },
+#include "proto/limits.def"
+#undef LIMIT
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
+		if (rows[i].value != 0 && rows[i].value < rows[i].least)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.%s\" must be 0 or at least %llu", name, rows[i].key,
+			    (unsigned long long)rows[i].least);
+	return 0;
+}
+
+/* What the types of the rows cannot say. */
+static int
+check(struct config *c, const char *name, const struct homes *homes, struct ats_err *err)
+{
+	static const char *const levels[] = { "namespaces", "uid+landlock", "landlock",
+		"none" };
+	static const char *const limits[] = { "default", "check" };
+	static const char *const networks[] = { "off", "host" };
+
+	if (ats_log_level_parse(c->log_level, &c->level) < 0)
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"log_level\" must be error, warn, info or debug", name);
+	if (!is_one_of(c->min_level, levels, ATS_ARRAY_LEN(levels)))
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"sandbox.min_level\" must be namespaces, uid+landlock, landlock or none",
+		    name);
+	if (!is_one_of(c->network, networks, ATS_ARRAY_LEN(networks)))
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"sandbox.network\" must be off or host", name);
+	if (!is_one_of(c->limits, limits, ATS_ARRAY_LEN(limits)))
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"sandbox.limits\" must be default or check", name);
+	if (check_limits(c, name, err) < 0)
+		return -ATS_E_CONFIG;
+	for (size_t i = 0; i < c->read_only.n; i++) {
+		char real[ATS_PATH_MAX];
+
+		if (strchr(c->read_only.v[i], '\n') != NULL)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.read_only\": entry %zu is a path with a newline",
+			    name, i + 1);
+		if (workspace_check_grant(homes, c->read_only.v[i], real, err) < 0)
+			return ats_err_wrap(err, "%s: \"sandbox.read_only\": \"%.200s\"", name,
+			    c->read_only.v[i]);
+	}
+	for (size_t i = 0; i < c->deny_read.n; i++)
+		if (strchr("#", c->deny_read.v[i][0]) != NULL ||
+		    strchr(c->deny_read.v[i], '\n') != NULL)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.deny_read\": entry %zu, \"%.200s\": each is one rule "
+			    "as in a .gitignore", name, i + 1, c->deny_read.v[i]);
+	for (size_t i = 0; i < c->env.n; i++)
+		if (strchr(c->env.v[i], '\n') != NULL)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.env\": %.*s has a newline", name,
+			    (int)strcspn(c->env.v[i], "=\n"), c->env.v[i]);
+	return 0;
+}
+
+int
+config_parse(struct config *ret, const char *name, const char *text, size_t len,
+    const struct homes *homes, struct ats_err *err)
+{
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	rc = ats_conf_parse(config_rows, config_nrows, ret, name, text, len, err);
+	if (rc < 0)
+		return rc;
+	rc = check(ret, name, homes, err);
+	if (rc < 0)
+		config_done(ret);
+	return rc;
+}
+
+int
+config_load(struct config *ret, const char *path, const struct ats_places *places,
+    const struct homes *homes, struct ats_err *err)
+{
+	char fallback[ATS_PATH_MAX + 16];
+	struct ats_err why = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+	int rc;
+
+	(void)snprintf(fallback, sizeof(fallback), "%s/brain.json", places->config);
+	rc = ats_fd_slurp(AT_FDCWD, path != NULL ? path : fallback, CONFIG_MAX_BYTES, &text,
+	    &len, &why);
+	if (rc < 0 && (path != NULL || rc != -ATS_E_NOENT))
+		return ats_err_set(err, ATS_E_CONFIG, "%s", why.text);
+	rc = config_parse(ret, path != NULL ? path : fallback, text, len, homes, err);
+	free(text);
+	return rc;
+}
+
+const char *
+config_warning(const struct config *c, size_t n)
+{
+	const struct {
+		bool is_so;
+		const char *text;
+	} all[] = {
+		{ strcmp(c->min_level, "none") == 0, "sandbox.min_level is none: where this "
+		    "machine cannot confine them, tools may read and change all that you may" },
+		{ strcmp(c->network, "host") == 0, "sandbox.network is host: commands reach "
+		    "all that this machine reaches, its own services included" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(all); i++)
+		if (all[i].is_so && n-- == 0)
+			return all[i].text;
+	return NULL;
+}
+
+void
+config_done(struct config *c)
+{
+	ats_conf_done(config_rows, config_nrows, c);
+}
+
+static int
+add_row(const struct config *c, size_t i, struct ats_buf *out)
+{
+	const char *at = (const char *)c + config_rows[i].offset, *name = told[i].wire;
+	const struct ats_conf_strv *list;
+	const char *s;
+	uint64_t n;
+	int rc = 0;
+
+	switch (config_rows[i].type) {
+	case ATS_CONF_U64:
+		memcpy(&n, at, sizeof(n));
+		return ats_buf_addf(out, "%s=%llu\n", name, (unsigned long long)n);
+	case ATS_CONF_BOOL:
+		return ats_buf_addf(out, "%s=%d\n", name, *(const bool *)at);
+	case ATS_CONF_STR:
+		memcpy(&s, at, sizeof(s));
+		return s == NULL ? 0 : ats_buf_addf(out, "%s=%s\n", name, s);
+	case ATS_CONF_STRV:
+	case ATS_CONF_ENV:
+		break;
+	}
+	list = (const struct ats_conf_strv *)(const void *)at;
+	for (size_t k = 0; rc == 0 && k < list->n; k++)
+		rc = ats_buf_addf(out, "%s=%s\n", name, list->v[k]);
+	return rc;
+}
+
+int
+config_lines(const struct config *c, enum config_who who, struct ats_buf *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < config_nrows; i++)
+		if ((told[i].who & (unsigned)who) != 0)
+			rc = add_row(c, i, out);
+	return rc;
+}

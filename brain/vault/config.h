@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host configuration: brain/config.def as a struct, and what of it goes to whom. */
+#ifndef ATS_VAULT_CONFIG_H
+#define ATS_VAULT_CONFIG_H
+
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/conf.h"
+#include "common/log.h"
+#include "common/path.h"
+
+#define CONFIG_MAX_BYTES (1u << 20)
+#define CONFIG_TEXT_MAX (60u << 10)	/* settings or options in one message */
+
+struct homes;
+
+#define CONFIG_U64(m) uint64_t m;
+#define CONFIG_BOOL(m) bool m;
+#define CONFIG_STR(m) char *m;
+#define CONFIG_STRV(m) struct ats_conf_strv m;
+#define CONFIG_ENV(m) struct ats_conf_strv m;
+struct config {
+#define CONF(key, member, type, def, min, max, text, who, wire, doc) CONFIG_##type(member)
+#include "brain/config.def"
+#undef CONF
+	enum ats_log_level level;	/* log_level, parsed */
+};
+enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
+
+extern const struct ats_conf_row config_rows[];
+extern const size_t config_nrows;
+
+/* Reads path (NULL: PLACES/brain.json, which may be absent), checks all values and the
+ * granted paths against homes (see workspace.h). config_done after success. */
+ATS_NODISCARD int config_load(struct config *ret, const char *path,
+    const struct ats_places *places, const struct homes *homes, struct ats_err *err);
+/* The same from text; name is for messages. */
+ATS_NODISCARD int config_parse(struct config *ret, const char *name, const char *text,
+    size_t len, const struct homes *homes, struct ats_err *err);
+void config_done(struct config *c);
+/* What a person should know of a valid configuration: the nth text, or NULL. */
+const char *config_warning(const struct config *c, size_t n);
+/* Appends the rows of who as name=value lines. -ATS_E_TOOBIG, -ATS_E_NOMEM. */
+ATS_NODISCARD int config_lines(const struct config *c, enum config_who who,
+    struct ats_buf *out);
+
+#endif

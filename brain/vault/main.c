@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ats-brain: the steps of the start, in order. Runs as the user (or root, as root's own
+ * brain); its environment and arguments are the user's. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "brain/vault/confine.h"
+#include "brain/vault/lock.h"
+#include "brain/vault/options.h"
+#include "brain/vault/spawner.h"
+#include "brain/vault/systemd.h"
+#include "brain/vault/vault.h"
+#include "common/fd.h"
+
+static struct options opt;
+
+/* Before the loop there is one way out: a line on the log and to who waits for us. */
+static void __attribute__((noreturn))
+give_up(const struct ats_err *err)
+{
+	if (opt.ready_fd >= 0) {
+		(void)!ats_fd_write_all(opt.ready_fd, err->text, strlen(err->text));
+		(void)!ats_fd_write_all(opt.ready_fd, "\n", 1);
+	}
+	ats_fatal("%s", err->text);
+}
+
+/* A closed 0, 1 or 2 would be taken by the first socket that we open. */
+static void
+open_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	ats_fd_close(&fd);
+}
+
+static int
+take_dir(char out[ATS_PATH_MAX], const char *given, struct ats_err *err)
+{
+	char cwd[ATS_PATH_MAX];
+
+	if (given == NULL)
+		return 0;
+	if (getcwd(cwd, sizeof(cwd)) == NULL)
+		return ats_err_sys(err, "current directory");
+	if (ats_path_join(cwd, given, out, ATS_PATH_MAX) < 0)
+		return ats_err_set(err, ATS_E_INVAL, "%.64s: not a usable path", given);
+	return 0;
+}
+
+static void
+find_places(struct ats_places *places, struct homes *homes)
+{
+	struct ats_err err = { 0 };
+	int rc = ats_places_find(places, &err);
+
+	if (rc < 0 && opt.runtime != NULL && opt.state != NULL) {
+		/* All that HOME would have told is given. */
+		rc = 0;
+		if (opt.config != NULL)
+			places->config[0] = '\0';
+		(void)snprintf(places->config, sizeof(places->config), "%s", opt.state);
+	}
+	if (rc == 0)
+		rc = take_dir(places->runtime, opt.runtime, &err);
+	if (rc == 0)
+		rc = take_dir(places->state, opt.state, &err);
+	if (rc == 0)
+		rc = ats_places_make(places->runtime, &err);
+	if (rc == 0)
+		rc = ats_places_make(places->state, &err);
+	if (rc == 0)
+		rc = homes_find(homes, places, &err);
+	if (rc < 0)
+		give_up(&err);
+}
+
+/* What stands for a configuration that is not there must not look like one that is. */
+static int
+say_checked(const struct ats_places *places)
+{
+	char path[ATS_PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof(path), "%s/brain.json", places->config);
+	if (opt.config == NULL && access(path, F_OK) < 0)
+		return printf("no configuration at %s: defaults\n", path) < 0 ? -1 :
+		    fflush(stdout);
+	return printf("configuration OK: %s\n", opt.config != NULL ? opt.config : path) < 0 ?
+	    -1 : fflush(stdout);
+}
+
+static void
+load_config(struct config *conf, const struct ats_places *places, const struct homes *homes)
+{
+	struct ats_err err = { 0 };
+
+	if (config_load(conf, opt.config, places, homes, &err) < 0) {
+		if (!opt.check_only)
+			give_up(&err);
+		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
+		exit(2);
+	}
+	for (size_t i = 0; opt.check_only && config_warning(conf, i) != NULL; i++)
+		(void)fprintf(stderr, "ats-brain: warning: %s\n", config_warning(conf, i));
+	if (opt.check_only)
+		exit(say_checked(places) < 0);
+	ats_log_level_set(conf->level);
+	for (size_t i = 0; config_warning(conf, i) != NULL; i++)
+		ats_log(ATS_LOG_WARN, config_warning(conf, i), NULL);
+}
+
+static int
+listen_at(const struct ats_places *places, const char *name, int type, struct ats_err *err)
+{
+	char path[ATS_PATH_MAX + 16];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", places->runtime, name);
+	if (ats_fd_unix_listen(path, type, 0600, &fd, err) < 0)
+		give_up(err);
+	return fd;
+}
+
+static void
+open_sockets(struct vault_fds *fds, const struct ats_places *places, struct ats_err *err)
+{
+	if (fds->door >= 0)
+		return;			/* systemd's */
+	fds->listener = listen_at(places, "vault.sock", SOCK_SEQPACKET, err);
+	fds->door = listen_at(places, "brain.sock", SOCK_STREAM, err);
+}
+
+static void
+remove_sockets(const struct ats_places *places)
+{
+	static const char *const names[] = { "vault.sock", "brain.sock" };
+	char path[ATS_PATH_MAX + 16];
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", places->runtime, names[i]);
+		(void)unlink(path);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct ats_places places;
+	static struct homes homes;
+	struct config conf;
+	struct vault_fds fds = { .listener = -1, .door = -1 };
+	struct vault *vault;
+	struct ats_err err = { 0 };
+	bool activated;
+	struct locks locks;
+	int pidfd, code;
+
+	options_parse(argc, argv, &opt);
+	open_standard_fds();
+	ats_log_init("vault", ATS_LOG_INFO, STDERR_FILENO);
+	(void)umask(077);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (opt.ready_fd >= 0)
+		(void)!ats_fd_cloexec(opt.ready_fd, true);
+	if (systemd_sockets(&activated, &fds.door, &fds.listener, &err) < 0)
+		give_up(&err);
+	fds.notify = systemd_notify_open();
+	find_places(&places, &homes);
+	load_config(&conf, &places, &homes);
+	if (locks_take(&places, &locks, &err) < 0)
+		give_up(&err);
+	if (spawner_start(&places, &locks, &fds.spawner_pid, &pidfd, &fds.spawner, &err) < 0)
+		give_up(&err);
+	(void)prctl(PR_SET_NAME, "ats-vault");
+	open_sockets(&fds, &places, &err);
+	fds.ready = opt.ready_fd;
+	if (vault_new(&conf, &places, &homes, &fds, &vault, &err) < 0)
+		ats_fatal("%s", err.text);
+	if (vault_confine(&places, pidfd, &err) < 0)
+		give_up(&err);
+	ats_log(ATS_LOG_INFO, "brain runs", "runtime=%s spawner=%d", places.runtime,
+	    (int)fds.spawner_pid);
+	code = vault_run(vault);
+	if (!activated)
+		remove_sockets(&places);
+	vault_free(vault);		/* the spawner sees it and ends what is left */
+	spawner_end(pidfd);
+	config_done(&conf);
+	return code;
+}

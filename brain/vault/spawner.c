@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The spawner's loop: orders from the vault, deaths of children. Runs in the spawner, which
+ * has neither no_new_privs nor a filter, since what it starts may need to gain rights
+ * (newuidmap). Its input is the vault's: ids and registered workspaces, never a program. */
+#include "brain/vault/spawner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "brain/vault/children.h"
+#include "common/child.h"
+#include "common/clock.h"
+#include "common/confine/caps.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "proto/brain.h"
+
+#define STOP_MS 3000			/* from SIGTERM to SIGKILL */
+
+struct spawner {
+	struct children kids;
+	int vault, signals;
+	bool stopping, killed;
+	uint64_t stop_at_ms;
+};
+
+static void
+signal_child(const struct child *c, int sig)
+{
+	if (syscall(SYS_pidfd_send_signal, c->pidfd, sig, NULL, 0u) < 0 && errno != ESRCH)
+		ats_log(ATS_LOG_WARN, "cannot signal a child", "child=%s errno=%d", c->id,
+		    errno);
+}
+
+static void
+signal_all(struct spawner *s, int sig)
+{
+	for (struct child *c = s->kids.first; c != NULL; c = c->next)
+		signal_child(c, sig);
+}
+
+/* The vault is gone or we are: nothing may stay behind. */
+static void __attribute__((noreturn))
+end_all(struct spawner *s, int status)
+{
+	signal_all(s, SIGKILL);
+	for (struct child *c = s->kids.first; c != NULL; c = c->next) {
+		(void)waitpid(c->pid, NULL, 0);
+		children_unlink_socket(&s->kids, c->id);
+	}
+	_exit(status);
+}
+
+static void
+answer(struct spawner *s, uint32_t seq, const char *id, pid_t pid, const struct ats_err *err,
+    int fd)
+{
+	int rc = ats_brain_send(s->vault, ATS_MSG_STARTED, seq, &fd, fd >= 0 ? 1 : 0, id,
+	    (uint64_t)pid, (uint64_t)err->code, err->text);
+
+	if (rc < 0)
+		end_all(s, 1);
+}
+
+static void
+start_engine(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };	/* code 0: it runs */
+	pid_t pid = 0;
+
+	if (m->nfds != 3)
+		(void)ats_err_set(&err, ATS_E_PROTO, "START_ENGINE without its descriptors");
+	else
+		(void)!children_start_engine(&s->kids, m->fds[0], m->fds[1], m->fds[2], &pid,
+		    &err);
+	answer(s, m->seq, CHILD_ENGINE, pid, &err, -1);
+}
+
+static void
+start_hands(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	int link ATS_CLEANUP_FD = -1;
+	pid_t pid = 0;
+
+	if (m->u[2] != (uint64_t)getuid())
+		(void)ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
+		    (unsigned long long)m->u[2], (unsigned long long)getuid());
+	else
+		(void)!children_start_hands(&s->kids, m->s[0], m->s[1], m->s[4], &pid, &link,
+		    &err);
+	answer(s, m->seq, m->s[0], pid, &err, link);
+}
+
+static void
+on_order(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct child *c;
+
+	switch ((enum ats_brain_msg)m->type) {
+	case ATS_MSG_START_ENGINE:
+		if (!s->stopping)
+			start_engine(s, m);
+		break;
+	case ATS_MSG_START_HANDS:
+		if (!s->stopping)
+			start_hands(s, m);
+		break;
+	case ATS_MSG_KILL:
+		c = children_find(&s->kids, m->s[0]);
+		if (c != NULL)
+			signal_child(c, SIGKILL);
+		break;
+	case ATS_MSG_STOP:
+		s->stopping = true;
+		s->stop_at_ms = ats_clock_ms() + STOP_MS;
+		signal_all(s, SIGTERM);
+		break;
+	default:			/* the vault's messages to others */
+		end_all(s, 1);
+	}
+}
+
+static void
+read_orders(struct spawner *s)
+{
+	static struct ats_ipc_msg m;	/* 64 KiB: not on the stack of a process that forks */
+	int rc;
+
+	while ((rc = ats_ipc_recv(s->vault, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_VAULT,
+		    &m)) == 1) {
+		on_order(s, &m);
+		ats_ipc_done(&m);
+	}
+	if (rc != -ATS_E_AGAIN)
+		end_all(s, rc == 0 ? 0 : 1);
+}
+
+static void
+reap(struct spawner *s)
+{
+	struct signalfd_siginfo info;
+	struct child *next;
+	int status;
+
+	while (ats_fd_read(s->signals, &info, sizeof(info)) > 0)
+		;
+	for (struct child *c = s->kids.first; c != NULL; c = next) {
+		next = c->next;
+		if (waitpid(c->pid, &status, WNOHANG) != c->pid)
+			continue;
+		if (ats_brain_send(s->vault, ATS_MSG_EXITED, 0, NULL, 0, c->id,
+			(uint64_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 0),
+			(uint64_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0)) < 0)
+			end_all(s, 1);
+		children_forget(&s->kids, c);
+	}
+}
+
+/* -1 to wait for ever. */
+static int
+stop_timeout(struct spawner *s)
+{
+	uint64_t now = ats_clock_ms();
+
+	if (!s->stopping || s->killed)
+		return -1;
+	if (now < s->stop_at_ms)
+		return (int)(s->stop_at_ms - now);
+	s->killed = true;
+	signal_all(s, SIGKILL);
+	return -1;
+}
+
+static void __attribute__((noreturn))
+run(struct spawner *s)
+{
+	struct pollfd p[2] = { { .fd = s->vault, .events = POLLIN },
+		{ .fd = s->signals, .events = POLLIN } };
+
+	for (;;) {
+		if (s->stopping && s->kids.first == NULL)
+			_exit(0);
+		if (poll(p, 2, stop_timeout(s)) < 0 && errno != EINTR)
+			end_all(s, 1);
+		if ((p[1].revents & POLLIN) != 0)
+			reap(s);
+		if (p[0].revents != 0)
+			read_orders(s);
+	}
+}
+
+/* SIGINT and its kin reach the whole group of a foreground brain: the vault decides. */
+static int
+open_signals(void)
+{
+	sigset_t all, chld;
+
+	(void)sigfillset(&all);
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return -1;
+	return signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int
+compare_fds(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static void __attribute__((noreturn))
+child_main(const struct ats_places *places, int sock, const struct locks *locks)
+{
+	int keep[3] = { locks->state, locks->runtime, sock };
+	struct spawner s = { .vault = sock };
+
+	qsort(keep, ATS_ARRAY_LEN(keep), sizeof(keep[0]), compare_fds);
+	ats_child_close_others(3, keep, ATS_ARRAY_LEN(keep));
+	ats_log_init("spawner", ATS_LOG_INFO, STDERR_FILENO);
+	(void)prctl(PR_SET_NAME, "ats-spawner");
+	s.signals = open_signals();
+	children_init(&s.kids, places);
+	if (s.signals < 0 || ats_caps_undumpable(NULL) < 0 || ats_fd_nonblock(sock, true) < 0)
+		_exit(125);
+	run(&s);
+}
+
+int
+spawner_start(const struct ats_places *places, const struct locks *locks, pid_t *ret_pid,
+    int *ret_pidfd, int *ret_fd, struct ats_err *err)
+{
+	int pair[2], pidfd = -1;
+	pid_t pid;
+
+	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
+		return ats_err_sys(err, "spawner: socketpair");
+	pid = fork();
+	if (pid == 0)
+		child_main(places, pair[1], locks);
+	(void)close(pair[1]);
+	/* Nobody has reaped it: the pid is still its own. */
+	if (pid > 0)
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0u);
+	if (pidfd < 0 || ats_fd_nonblock(pair[0], true) < 0) {
+		int rc = ats_err_sys(err, "spawner: fork");
+
+		(void)close(pair[0]);	/* it ends by that */
+		ats_fd_close(&pidfd);
+		return rc;
+	}
+	*ret_pid = pid;
+	*ret_pidfd = pidfd;
+	*ret_fd = pair[0];
+	return 0;
+}
+
+static bool
+ends_within(int pidfd, int ms)
+{
+	uint64_t now = ats_clock_ms(), end = now + (uint64_t)ms;
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	int rc;
+
+	do {
+		rc = poll(&p, 1, (int)(end - now));
+		now = ats_clock_ms();
+	} while (rc < 0 && errno == EINTR && now < end);
+	return rc > 0;
+}
+
+void
+spawner_end(int pidfd)
+{
+	siginfo_t info;
+
+	if (!ends_within(pidfd, SPAWNER_END_MS)) {
+		ats_log(ATS_LOG_WARN, "the spawner does not end and is killed", NULL);
+		/* What it started ends with it (PDEATHSIG). */
+		if (syscall(SYS_pidfd_send_signal, (long)pidfd, (long)SIGKILL, NULL, 0u) < 0)
+			ats_log(ATS_LOG_ERROR, "cannot kill the spawner", "errno=%d", errno);
+		(void)ends_within(pidfd, SPAWNER_END_MS / 2);
+	}
+	(void)waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG);
+}

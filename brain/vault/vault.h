@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The vault: registrations, and the supervision of engine and sandboxes. What its files
+ * share: vault.c (life), engine.c (the engine's side), boxes.c (sandboxes and the spawner),
+ * clients.c (vault.sock). It parses no byte but typed messages. */
+#ifndef ATS_VAULT_VAULT_H
+#define ATS_VAULT_VAULT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "brain/vault/config.h"
+#include "brain/vault/register.h"
+#include "brain/vault/workspace.h"
+#include "common/ipc.h"
+
+#define VAULT_MESSAGES_A_TURN 32	/* of one peer, then the others */
+#define VAULT_STARTS 5			/* of the engine within ... */
+#define VAULT_STARTS_MS 10000		/* ... this: then brain gives up */
+
+struct event;
+struct event_base;
+struct client;
+
+enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
+struct box {				/* one sandbox */
+	char id[SESSION_ID_MAX];
+	enum box_state state;
+	uint64_t generation;
+	pid_t pid;
+	bool asked;			/* by this engine: it waits for SANDBOX */
+	uint64_t wanted_ms;		/* asked for while it was up; maybe it is ending */
+	/* Owed to the engine, in this order. */
+	bool owe_exit, owe_answer, owe_alive;
+	uint64_t exit_generation, exit_code, exit_signal;
+	int link;			/* of owe_answer, or -1 */
+	struct ats_err why;		/* of owe_answer, code 0: it runs */
+	struct box *next;
+};
+
+struct engine {				/* what the vault knows of it */
+	int fd;				/* -1: not running */
+	struct event *rd, *wr, *restart;
+	pid_t pid;
+	bool ordered, ready, idle, settings_told, quit_told;
+	uint64_t starts_ms[VAULT_STARTS];
+	unsigned nstarts;		/* in all */
+	struct session *closed;		/* owned; SESSION_CLOSED is owed */
+};
+
+struct vault {
+	struct event_base *base;
+	const struct config *conf;
+	const struct ats_places *places;
+	const struct homes *homes;
+	char engine_dir[ATS_PATH_MAX];	/* its state directory */
+	struct reg *reg;
+	uid_t uid;
+	int spawner, listener, door, ready_fd, notify_fd;
+	pid_t spawner_pid;
+	struct event *spawner_rd, *accept_ev, *idle_timer, *stop_timer, *sig_int, *sig_term;
+	struct engine engine;
+	struct box *boxes;
+	size_t nboxes;
+	struct client *clients;
+	size_t nclients;
+	uint64_t started_ms;
+	bool stopping, ever_ready;
+	int exit_code;
+	struct ats_ipc_msg msg;		/* the one being handled */
+};
+
+struct vault_fds {
+	int spawner;
+	pid_t spawner_pid;
+	int listener, door, ready, notify;
+};
+/* Takes the descriptors (ready and notify may be -1). Orders the engine. Returns owned in *ret. */
+ATS_NODISCARD int vault_new(const struct config *conf, const struct ats_places *places,
+    const struct homes *homes, const struct vault_fds *fds, struct vault **ret,
+    struct ats_err *err);
+/* Runs until the end; returns the exit code. */
+int vault_run(struct vault *v);
+void vault_free(struct vault *v);
+/* Orderly end: engine, then spawner with everything it started. */
+void vault_stop(struct vault *v, const char *why);
+/* The end at once. */
+void vault_die(struct vault *v, const char *why);
+/* Looks whether nobody needs us; arms or disarms the idle timer. */
+void vault_check_idle(struct vault *v);
+
+/* engine.c */
+ATS_NODISCARD int engine_order(struct vault *v, struct ats_err *err);
+void engine_on_started(struct vault *v, const struct ats_ipc_msg *m);
+void engine_on_exited(struct vault *v, uint64_t code, uint64_t sig);
+/* Sends what is owed until the socket is full; goes on when it is writable. */
+void engine_sync(struct vault *v);
+/* Takes s, which left the table: the engine is told if it knows of it. */
+void engine_session_gone(struct vault *v, struct session *s);
+void engine_free(struct vault *v);
+
+/* boxes.c */
+void boxes_on_spawner(struct vault *v, struct ats_ipc_msg *m);
+void boxes_need(struct vault *v, const char *id);
+void boxes_kill(struct vault *v, const char *id, uint64_t generation);
+/* The last session of the sandbox is gone. */
+void boxes_unused(struct vault *v, const char *id);
+/* A new engine knows of nothing. */
+void boxes_engine_gone(struct vault *v);
+/* Sends what is owed; as ats_brain_send. */
+ATS_NODISCARD int boxes_sync(struct vault *v);
+void boxes_free(struct vault *v);
+
+/* clients.c */
+ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);
+/* Answers those that wait for the session. code 0: it is there. */
+void clients_session_answer(struct vault *v, const char *id, int code, const char *text);
+void clients_free(struct vault *v);
+
+#endif
