@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Fuzz targets: what each aims at, libFuzzer programs (clang), replayers of the corpora (any
+# compiler), and which lines of the aim a corpus covers (clang and llvm). Included by
+# tests/rules.mk.
+
+# ---- the files that a target aims at; its corpus must cover FUZZ_COVER percent of each ----
+AIM_capture := hands/front/capture.c
+AIM_edit := hands/fs/match_edit.c hands/fs/diff.c
+AIM_frame := common/frame.c proto/frames.c
+AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
+	hands/match/glob_seq.c
+AIM_ignore := hands/match/ignore.c
+AIM_image := hands/fs/image.c hands/fs/image_jpeg.c hands/fs/image_web.c
+AIM_job := hands/worker/job.c
+AIM_json := common/json.c common/json_names.c common/json_read.c common/json_write.c \
+	common/json_comment.c common/utf8.c
+AIM_notebook := hands/fs/notebook.c
+AIM_place := hands/fs/place.c
+AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \
+	hands/match/regex_words.c hands/match/literal.c
+AIM_text := hands/fs/text.c hands/tools/read_lines.c
+AIM_toolinput := proto/msg.c proto/msg_encode.c proto/tools.c
+AIM_worker := hands/front/worker_io.c hands/front/pool.c
+FUZZ_COVER ?= 85
+# What models, repositories and files say: these get FUZZ_TIME seconds, the others FUZZ_REST.
+FUZZ_FIRST := edit glob ignore notebook toolinput
+FUZZ_TIME ?= 60
+FUZZ_REST ?= $(FUZZ_TIME)
+
+FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_FOUND := $(FUZZ_C:tests/fuzz/fuzz_%.c=%)
+FUZZ := $(FUZZ_FIRST) $(filter-out $(FUZZ_FIRST),$(FUZZ_FOUND))
+fuzz_of = $(patsubst tests/fuzz/fuzz_%.c,%,$(shell grep -l '^\#include "$(1)/' $(FUZZ_C) /dev/null))
+FUZZ_HANDS := $(call fuzz_of,hands)
+FUZZ_ENGINE := $(sort $(call fuzz_of,brain/engine) $(call fuzz_of,brain/policy))
+FUZZ_VAULT := $(call fuzz_of,brain/vault)
+
+# ---- replayers: part of make check --------------------------------------------------------
+REPLAYS := $(FUZZ:%=$(O)/tests/fuzz/replay_%)
+$(FUZZ_HANDS:%=$(O)/tests/fuzz/replay_%): $(O)/libhands.a
+$(FUZZ_ENGINE:%=$(O)/tests/fuzz/replay_%): $(O)/libengine.a
+$(FUZZ_VAULT:%=$(O)/tests/fuzz/replay_%): $(O)/libvault.a
+$(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o \
+    $(O)/libcommon.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(O)/libcommon.a $(TEST_LIBS)
+
+# ---- libFuzzer: objects of their own, once for all targets --------------------------------
+FUZZERS := $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
+# Allocations can be made to fail (common/fault.h): an input says which.
+FUZZ_CFLAGS := -I. -D_GNU_SOURCE -std=gnu17 -g -O1 -MMD -MP -DATS_FAULT \
+	-DATS_VERSION='"$(VERSION)"' -DATS_LIBEXECDIR='"$(LIBEXECDIR)"'
+FUZZ_SANITIZE := -DATS_SANITIZE -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined
+fuzz_objects = $(patsubst $(O)/%,$(BUILD)/fuzz/o/%,$(call existing,$(1)))
+$(BUILD)/fuzz/o/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)clang $(FUZZ_CFLAGS) $(FUZZ_SANITIZE) -c -o $@ $<
+$(BUILD)/fuzz/libcommon.a: $(call fuzz_objects,$(LIB_COMMON))
+	$(ar)
+$(BUILD)/fuzz/libhands.a: $(call fuzz_objects,$(LIB_HANDS))
+	$(ar)
+$(BUILD)/fuzz/libengine.a: $(call fuzz_objects,$(LIB_ENGINE))
+	$(ar)
+$(BUILD)/fuzz/libvault.a: $(call fuzz_objects,$(LIB_VAULT))
+	$(ar)
+$(FUZZ_HANDS:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhands.a
+$(FUZZ_ENGINE:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libengine.a
+$(FUZZ_VAULT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libvault.a
+$(FUZZERS): $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/o/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libcommon.a
+	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS_fault) -o $@ $(filter %.o,$^) \
+		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(BUILD)/fuzz/libcommon.a $(TEST_LIBS)
+-include $(shell find $(BUILD)/fuzz/o $(BUILD)/cover/o -name '*.d' 2>/dev/null)
+
+# ---- coverage: what is aimed at with clang's counters, the rest from the archives ---------
+COVERS := $(FUZZ:%=$(BUILD)/cover/replay_%)
+COVER_FLAGS := -fprofile-instr-generate -fcoverage-mapping
+$(BUILD)/cover/o/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)clang $(FUZZ_CFLAGS) $(COVER_FLAGS) -c -o $@ $<
+$(FUZZ_HANDS:%=$(BUILD)/cover/replay_%): $(O)/libhands.a
+$(FUZZ_ENGINE:%=$(BUILD)/cover/replay_%): $(O)/libengine.a
+$(FUZZ_VAULT:%=$(BUILD)/cover/replay_%): $(O)/libvault.a
+cover_objects = $(patsubst %.c,$(BUILD)/cover/o/%.o,$(AIM_$(1)) tests/fuzz/fuzz_$(1).c \
+	tests/fuzz/replay_main.c common/fault.c)
+define cover_program
+$(BUILD)/cover/replay_$(1): $(call cover_objects,$(1)) $(O)/libcommon.a
+	$(Q)clang $(COVER_FLAGS) $(LDFLAGS_fault) -o $$@ $$(sort $$(filter %.o,$$^)) \
+		$$(filter-out %/libcommon.a,$$(filter %.a,$$^)) $(O)/libcommon.a $(TEST_LIBS)
+endef
+$(foreach t,$(FUZZ),$(eval $(call cover_program,$(t))))
+
+# ---- what to call: make -j2 -O fuzz runs two at a time --------------------------------------
+.PHONY: fuzz fuzz-coverage fuzz-merge $(FUZZ:%=fuzz-%)
+fuzz: $(FUZZ:%=fuzz-%)
+$(FUZZ:%=fuzz-%): fuzz-%: $(BUILD)/fuzz/fuzz_%
+	$(Q)tests/fuzz/run $< $* $(if $(filter $*,$(FUZZ_FIRST)),$(FUZZ_TIME),$(FUZZ_REST))
+fuzz-coverage: $(COVERS)
+	$(Q)tests/fuzz/coverage $(BUILD)/cover $(FUZZ_COVER) \
+		$(foreach t,$(FUZZ),$(t):$(subst $(eval ) ,:,$(strip $(AIM_$(t)))))
+# What make fuzz found goes into the corpora, as far as it covers something new.
+fuzz-merge: $(FUZZERS)
+	$(Q)for t in $(FUZZ); do tests/fuzz/merge $(BUILD)/fuzz/fuzz_$$t $$t || exit 1; done

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are, what a test may claim, and processes. Tests import ats."""
+import ctypes
+import os
+import re
+import select
+import time
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+BUILD = os.path.abspath(os.environ.get("ATS_BUILD", os.path.join(TOP, "build")))
+TIMEOUT = 30.0
+OTHER_UID = 12345       # the ordinary user whom root becomes for tests with users=True
+
+
+def test_env():
+    """What steers faults and sanitizers, for a program that is started with nothing else."""
+    return {k: os.environ[k] for k in ("ATS_FAULT", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+                                       "LSAN_OPTIONS") if k in os.environ}
+
+
+def program(name):
+    """The path of a program that was built."""
+    return os.path.join(BUILD, name)
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+class Skip(Exception):
+    """Raised by skip(): the reason is printed."""
+
+
+class Failure(Exception):
+    """Raised by the checks below."""
+
+
+def skip(why):
+    raise Skip(why)
+
+
+def check(condition, what="condition does not hold"):
+    if not condition:
+        raise Failure(what)
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise Failure("%s\n got: %.2000r\nwant: %.2000r" % (what, got, want))
+
+
+def contains(text, part, what=""):
+    if part not in text:
+        raise Failure("%s\n%.300r is not in: %.4000r" % (what, part, text))
+
+
+# A sanitizer keeps freed memory and has shadows of its own: sizes say nothing there.
+SANITIZED = bool(os.environ.get("ATS_SANITIZED"))
+
+
+# Short reads and writes: how bytes are cut into pieces says nothing.
+SHORT_IO = "short_" in os.environ.get("ATS_FAULT", "")
+
+
+def small(size, limit, what):
+    """A memory size that must stay under a limit, except in a build with sanitizers."""
+    check(SANITIZED or size < limit, "%s: %d, wanted less than %d" % (what, size, limit))
+
+
+def missing(text, part, what=""):
+    if part in text:
+        raise Failure("%s\n%.300r is in: %.4000r" % (what, part, text))
+
+
+def matches(text, pattern, what=""):
+    if not re.search(pattern, text, re.S):
+        raise Failure("%s\n/%s/ does not match: %.4000r" % (what, pattern, text))
+
+
+# ---- processes -----------------------------------------------------------------------------
+
+def alive(pid):
+    """True for a process that is there and not a zombie."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="latin-1") as f:
+            return f.read().rsplit(") ", 1)[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def parents():
+    """pid -> parent pid of every process that we see."""
+    out = {}
+    for d in os.listdir("/proc"):
+        if d.isdigit():
+            try:
+                with open("/proc/%s/stat" % d, encoding="latin-1") as f:
+                    out[int(d)] = int(f.read().rsplit(") ", 1)[1].split()[1])
+            except OSError:
+                pass
+    return out
+
+
+def descendants(*roots):
+    """Pids below the roots, without them."""
+    table = parents()
+    found = set(roots)
+    grew = True
+    while grew:
+        more = {p for p, up in table.items() if up in found} - found
+        found |= more
+        grew = bool(more)
+    return found - set(roots)
+
+
+def cmdline(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            return f.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def comm(pid):
+    try:
+        with open("/proc/%d/comm" % pid, encoding="utf-8", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def find(root, text):
+    """Pids below root whose command line or name holds text."""
+    return sorted(p for p in descendants(root) if text in cmdline(p) or text in comm(p))
+
+
+def pidfd(pid):
+    try:
+        return os.pidfd_open(pid)
+    except AttributeError:
+        fd = ctypes.CDLL(None, use_errno=True).syscall(434, pid, 0)
+        if fd < 0:
+            raise OSError(ctypes.get_errno(), "pidfd_open")
+        return fd
+
+
+def wait_gone(pids, timeout=TIMEOUT):
+    """Waits until none of them runs; returns those that still do."""
+    end = time.monotonic() + timeout
+    for pid in pids:
+        try:
+            fd = pidfd(pid)
+        except OSError:
+            continue
+        try:
+            if alive(pid):
+                select.select([fd], [], [], max(0.0, end - time.monotonic()))
+        finally:
+            os.close(fd)
+    return [p for p in pids if alive(p)]
+
+
+def until(condition, what, timeout=TIMEOUT):
+    """For what gives no event (a file of another program, say): asks until it is true."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure("not within %g s: %s" % (timeout, what))
+        select.select([], [], [], 0.01)

@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# docs/gen is what the tables print today.
+. tests/lint/lib.sh
+
+test -x "$DUMP" || {
+	echo 'DUMP is not set: run make lint'
+	exit 1
+}
+for doc in $GEN; do
+	"$DUMP" "$doc" | cmp -s - "docs/gen/$doc.md" || complain "docs/gen/$doc.md is stale"
+done
+fix 'make docs'

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Man pages pass mandoc's lint, and each program has one.
+. tests/lint/lib.sh
+
+for p in atsctl.1 ats-brain.8 ats-engine.8 ats-hands.8; do
+	test -f "docs/man/$p" || complain "docs/man/$p is missing"
+done
+command -v mandoc >/dev/null || fix 'write the page'
+for f in docs/man/*.[1-8]; do
+	out=$(mandoc -Tlint -W warning "$f" 2>&1 | grep -v 'referenced manual not found')
+	test -z "$out" || complain "$out"
+done
+fix 'change the page as mandoc says'

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How tests, fuzz targets, lint and docs are built and run. Included by the Makefile.
+
+# ---- libraries for tests: the objects of the programs without their main() -----------
+# Only objects whose source exists: a test can be built before the whole program can.
+existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
+MAINS := brain/vault/main.o brain/engine/main.o brain/ctl/main.o hands/main.o
+LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
+	common/child.o common/secret.o proto/brain.o)
+LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
+LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/% brain/policy/%,$(ENGINE_O)))
+LIB_VAULT := $(filter-out $(MAINS),$(filter brain/vault/%,$(BRAIN_O)))
+LIB_CTL := $(filter-out $(MAINS),$(filter brain/ctl/%,$(ATSCTL_O)))
+ar = $(Q)rm -f $@ && ar rcs $@ $^
+$(O)/libcommon.a: $(call existing,$(LIB_COMMON))
+	$(ar)
+$(O)/libhands.a: $(call existing,$(LIB_HANDS))
+	$(ar)
+$(O)/libengine.a: $(call existing,$(LIB_ENGINE))
+	$(ar)
+$(O)/libvault.a: $(call existing,$(LIB_VAULT))
+	$(ar)
+$(O)/libctl.a: $(call existing,$(LIB_CTL))
+	$(ar)
+
+# ---- unit tests: a test links with the library whose headers it includes --------------
+CHECK_LIBS = $(shell $(PKG) --libs check)
+TEST_LIBS := $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_SQLITE) $(LIBS_PCRE) \
+	-lpthread
+UNIT_C := $(wildcard tests/unit/test_*.c)
+UNITS := $(UNIT_C:%.c=$(O)/%) $(O)/tests/proto/test_vectors
+includes = $(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "$(1)/' $(UNIT_C) /dev/null))
+$(call includes,hands): $(O)/libhands.a
+$(call includes,brain/engine) $(call includes,brain/policy): $(O)/libengine.a
+$(call includes,brain/vault): $(O)/libvault.a
+$(call includes,brain/ctl): $(O)/libctl.a
+
+$(UNITS): $(O)/%: $(O)/%.o $(O)/libcommon.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(sort $(filter-out %/libcommon.a,$(filter %.a,$^))) \
+		-Wl,--start-group $(O)/libcommon.a $(CHECK_LIBS) -Wl,--end-group $(TEST_LIBS)
+# libcheck's macros convert with signs.
+$(O)/tests/%.o: CFLAGS += -Wno-sign-conversion -Wno-conversion
+
+include tests/fuzz/rules.mk
+
+.PHONY: check-diff check check-unit check-system check-long check-sandbox check-asan check-fault lint format-check docs static \
+	install uninstall tests faults
+tests: $(UNITS) $(REPLAYS)
+# Faults are two allocations of each process; the longest producers come first.
+check: all tests $(BUILD)/bench/toolrun
+	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
+		ATS_FAULT_SHORT=2 tests/run $(wildcard tests/fault/[0-9]*.py) \
+		$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* tests/diff/[0-9]*) \
+		$(UNITS) $(REPLAYS)
+check-unit: tests
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(UNITS) $(REPLAYS)
+# The search tools against git, ripgrep, fd and bash, over more trees than check takes.
+check-diff: $(BUILD)/bench/toolrun
+	$(Q)ATS_ROUNDS=3000 ATS_BUILD=$(abspath $(BUILD)) tests/run -t 1800 \
+		$(wildcard tests/diff/[0-9]*)
+check-system: all
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(wildcard tests/system/[0-9]*)
+# The same storms with all their calls, 10 GiB of output: some minutes.
+LONG := $(wildcard tests/system/041* tests/system/042*)
+check-long: all
+	$(Q)ATS_LONG=1 ATS_BUILD=$(abspath $(BUILD)) tests/run -j 1 -t 1800 $(LONG)
+# The box itself, as this user and (for root) as an ordinary one; all checks of the containment
+# in each situation, which check takes the quick ones of.
+check-sandbox: $(BUILD)/ats-hands
+	$(Q)ATS_CONTAIN=all ATS_BUILD=$(abspath $(BUILD)) tests/run -t 600 \
+		$(wildcard tests/sandbox/06[5-9]* tests/sandbox/0[0-57-9]* tests/sandbox/06[0-4]*)
+# Of these all the checks of the containment only: what check leaves out of the sandbox.
+.PHONY: check-contain
+check-contain: $(BUILD)/ats-hands
+	$(Q)ATS_CONTAIN=all ATS_BUILD=$(abspath $(BUILD)) tests/run -t 600 \
+		$(wildcard tests/sandbox/06[5-9]*)
+# One layer of the confinement away at a time: a test must fail, a check of the containment
+# escape, or an answer of the filters change. LAYERS=WORD takes those whose name holds it.
+.PHONY: check-layers
+check-layers: all tests
+	$(Q)tests/sandbox/layers -b $(BUILD) $(LAYERS)
+# Each call of a table through Claude Code's own tools (npm, pinned) and through ours.
+.PHONY: check-claude-diff
+check-claude-diff: all
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/claude-diff/run.py --table \
+		$(if $(REPORT),--report $(REPORT))
+# All of that with AddressSanitizer, UBSan and LeakSanitizer; common/confine/sanitize.h says
+# where the walls are lower then. Sizes and times mean nothing there and are not judged.
+check-asan:
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all tests
+	$(Q)ATS_SANITIZED=1 $(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out \
+		check-unit
+	$(Q)ATS_SANITIZED=1 ATS_CALLS=60 ATS_BUILD=$(abspath $(BUILD))/asan-out tests/run -t 400 \
+		$(wildcard tests/system/0[0-8]*)
+# One rule of the tools broken at a time: the test that is named for it must fail. MUTANTS=WORD
+# takes those whose id, file or test holds it.
+.PHONY: check-mutants
+check-mutants: all tests
+	$(Q)tests/mutants/run -b $(BUILD) $(MUTANTS)
+# With failing allocations and short reads, under the sanitizers; tests/fault/run says how.
+FAULT_C := $(wildcard tests/fault/fault_*.c)
+FAULTS := $(FAULT_C:%.c=$(O)/%)
+$(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "hands/' $(FAULT_C) /dev/null)): $(O)/libhands.a
+$(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "brain/engine/' $(FAULT_C) /dev/null)): \
+    $(O)/libengine.a
+$(FAULTS): $(O)/%: $(O)/%.o $(O)/libcommon.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(filter-out %/libcommon.a,$(filter %.a,$^)) \
+		$(O)/libcommon.a $(TEST_LIBS)
+faults: $(FAULTS) $(UNITS)
+check-fault:
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all faults
+	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
+	$(Q)tests/fault/run $(abspath $(BUILD))/asan-out $(abspath $(BUILD))/fault-out
+
+# ---- docs and lint --------------------------------------------------------------------
+DUMP := $(O)/proto/dump
+$(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/libcommon.a
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CRYPTO)
+GEN := frames tools errors ctx config limits methods commands
+docs: $(DUMP)
+	$(Q)for d in $(GEN); do $(DUMP) $$d > docs/gen/$$d.md || exit 1; done
+lint: all $(DUMP)
+	$(Q)BUILD=$(BUILD) DUMP=$(DUMP) GEN='$(GEN)' CC='$(CC)' tests/lint/run
+format-check:
+	$(Q)tests/lint/format.sh
+
+# ---- what is installed ------------------------------------------------------------------
+static: $(BUILD)/ats-hands $(BUILD)/atsctl
+	@file -L $^ | grep -v 'statically linked' && exit 1 || echo 'static: $^'
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/agent-tool-server
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+# The units name the place of the programs: it is the one they are installed for.
+unit = sed 's|/usr/local/bin|$(BINDIR)|' packaging/systemd/$(1) > $(DESTDIR)$(2)/$(1) && \
+	chmod 644 $(DESTDIR)$(2)/$(1)
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
+		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
+		$(DESTDIR)$(USERUNITDIR)
+	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(DESTDIR)$(BINDIR)
+	install -m 755 $(BUILD)/ats-engine $(DESTDIR)$(LIBEXECDIR)
+	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
+	install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs
+	install -m 644 docs/gen/*.md $(DESTDIR)$(DOCDIR)/docs/gen
+	$(call unit,ats-hands@.service,$(UNITDIR))
+	$(call unit,ats-brain.service,$(USERUNITDIR))
+	$(call unit,ats-brain.socket,$(USERUNITDIR))
+# What install put there; give it the same PREFIX and DESTDIR. State of users stays.
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands) \
+		$(DESTDIR)$(LIBEXECDIR)/ats-engine \
+		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
+		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
+		$(DESTDIR)$(UNITDIR)/ats-hands@.service \
+		$(addprefix $(DESTDIR)$(USERUNITDIR)/ats-brain.,service socket) \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,README.md CHANGELOG.md LICENSE \
+		$(wildcard docs/*.md docs/gen/*.md))
+	rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
+		$(DESTDIR)$(DOCDIR) 2>/dev/null || :

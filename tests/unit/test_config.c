@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The host configuration: what is passed on, mistakes, and that the table agrees with what
+ * the engine understands. */
+#include "brain/vault/config.h"
+#include "brain/vault/workspace.h"
+#include "tests/lib/unit.h"
+
+static struct homes homes = { .home = { "/home/somebody" }, .own = { "/run/x", "/var/x" } };
+static struct ats_err err;
+static struct config conf;
+
+static int
+parse(const char *text)
+{
+	return config_parse(&conf, "test", text, text != NULL ? strlen(text) : 0, &homes, &err);
+}
+
+static char *
+lines(enum config_who who)
+{
+	struct ats_buf b;
+
+	ats_buf_init(&b, CONFIG_TEXT_MAX);
+	ck_assert_int_eq(config_lines(&conf, who, &b), 0);
+	return ats_buf_steal(&b, NULL);
+}
+
+/* Nothing said of them: what limits= says. */
+#define LIMITS                                                                           \
+	"memory_mib=0\nprocesses=0\nbox_processes=0\ncpu_s=0\nopen_files=0\nfile_mib=0\n"   \
+	"disk_mib=0\nbackground_jobs=0\nbackground_life_s=0\n"
+
+START_TEST(defaults_are_passed_to_whom_they_concern)
+{
+	char *text;
+
+	ck_assert_msg(parse(NULL) == 0, "%s", err.text);
+	ck_assert_uint_eq(conf.idle_exit_s, 600);
+	ck_assert_int_eq(conf.level, ATS_LOG_INFO);
+	text = lines(CONFIG_HANDS);
+	ck_assert_str_eq(text,
+	    "retention_s=300\nmin_level=namespaces\nnet=off\nlimits=default\n" LIMITS
+	    "git_config=0\n");
+	free(text);
+	text = lines(CONFIG_ENGINE);
+	ck_assert_ptr_nonnull(strstr(text, "log_level=info\n"));
+	ck_assert_ptr_nonnull(strstr(text, "retry_limit=3\n"));
+	ck_assert_ptr_null(strstr(text, "retention_s"));
+	ck_assert_ptr_null(strstr(text, "idle_exit_s"));
+	free(text);
+	config_done(&conf);
+}
+END_TEST
+
+START_TEST(values_and_lists_are_passed_on)
+{
+	char *text;
+
+	ck_assert_msg(parse("{\"retry_limit\": 0, \"log_level\": \"debug\", \"sandbox\": {"
+	    "\"read_only\": [\"/usr/lib\", \"/usr/bin\"], \"env\": {\"A\": \"1\", \"B\": \"x=y\"},"
+	    "\"min_level\": \"landlock\"}}") == 0, "%s", err.text);
+	ck_assert_int_eq(conf.level, ATS_LOG_DEBUG);
+	text = lines(CONFIG_HANDS);
+	ck_assert_str_eq(text,
+	    "retention_s=300\nmin_level=landlock\nnet=off\nlimits=default\n" LIMITS
+	    "ro=/usr/lib\nro=/usr/bin\ngit_config=0\nenv=A=1\nenv=B=x=y\n");
+	free(text);
+	text = lines(CONFIG_ENGINE);
+	ck_assert_ptr_nonnull(strstr(text, "retry_limit=0\n"));
+	free(text);
+	config_done(&conf);
+}
+END_TEST
+
+#define S(x) "{\"sandbox\": {" x "}}"
+/* The key is named, and the entry of it that is wrong. */
+START_TEST(wrong_entries_are_named)
+{
+	static const char *const rows[][3] = {
+		{ S("\"read_only\": [\"/usr\", \"opt/x\"]"), "sandbox.read_only",
+		    "opt/x" },
+		{ S("\"read_only\": [\"/no/where\"]"), "sandbox.read_only",
+		    "/no/where" },
+		{ S("\"read_only\": [\"/usr\", \"/a\\nb\"]"), "sandbox.read_only",
+		    "entry 2" },
+		{ S("\"read_only\": [\"/usr\", 77]"), "sandbox.read_only",
+		    "entry 2 is 77" },
+		{ S("\"deny_read\": [\".env\", \"# no\"]"), "sandbox.deny_read",
+		    "entry 2, \"# no\"" },
+		{ S("\"deny_read\": [\"\"]"), "sandbox.deny_read",
+		    "entry 1, \"\"" },
+		{ S("\"deny_read\": [\"a\", \"x\\ny\"]"), "sandbox.deny_read",
+		    "entry 2" },
+		{ S("\"deny_read\": [{}]"), "sandbox.deny_read",
+		    "entry 1 is {}" },
+		{ S("\"env\": {\"OK\": \"\", \"A=B\": \"x\"}"), "sandbox.env",
+		    "\"A=B\" names no variable" },
+		{ S("\"env\": {\"\": \"x\"}"), "sandbox.env",
+		    "\"\" names no variable" },
+		{ S("\"env\": {\"OK\": \"\", \"A\": 7}"), "sandbox.env",
+		    "\"A\"" },
+		{ S("\"env\": {\"OK\": \"\", \"AB\": \"x\\ny\"}"), "sandbox.env",
+		    "AB has" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_msg(parse(rows[i][0]) < 0, "%s is accepted", rows[i][0]);
+		for (size_t k = 1; k < 3; k++)
+			ck_assert_msg(strstr(err.text, rows[i][k]) != NULL, "%s: %s",
+			    rows[i][0], err.text);
+	}
+}
+END_TEST
+
+START_TEST(mistakes_are_named)
+{
+	static const char *const rows[][2] = {
+		{ "{\"idle_exit\": 1}", "idle_exit" },
+		{ "{\"idle_exit_s\": \"1\"}", "idle_exit_s" },
+		{ "{\"limits\": {\"sandboxes\": 0}}", "limits.sandboxes" },
+		{ "{\"limits\": {\"sandboxes\": 1025}}", "limits.sandboxes" },
+		{ "{\"limits\": {\"nothing\": 1}}", "limits.nothing" },
+		{ "{\"limits\": 1}", "limits" },
+		{ "{\"log_level\": \"all\"}", "log_level" },
+		{ "{\"sandbox\": {\"limits\": \"none\"}}", "sandbox.limits" },
+		{ "{\"sandbox\": {\"memory_mib\": 63}}", "sandbox.memory_mib" },
+		{ "{\"sandbox\": {\"background_jobs\": 49}}", "sandbox.background_jobs" },
+		{ "{\"sandbox\": {\"processes\": -1}}", "sandbox.processes" },
+		{ "{\"sandbox\": {\"cpu_s\": 1.5}}", "sandbox.cpu_s" },
+		{ "{\"sandbox\": {\"min_level\": \"\"}}", "sandbox.min_level" },
+		{ "{\"sandbox\": {\"network\": \"on\"}}", "sandbox.network" },
+		{ "{\"sandbox\": {\"read_only\": [\"usr\"]}}", "sandbox.read_only" },
+		{ "{\"sandbox\": {\"read_only\": [\"/\"]}}", "sandbox.read_only" },
+		{ "{\"sandbox\": {\"read_only\": [\"/no\\nwhere\"]}}", "sandbox.read_only" },
+		{ "{\"sandbox\": {\"env\": {\"A\": \"x\\ny\"}}}", "sandbox.env" },
+		{ "[]", "test" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_msg(parse(rows[i][0]) < 0, "%s is accepted", rows[i][0]);
+		ck_assert_msg(strstr(err.text, rows[i][1]) != NULL, "%s: %s", rows[i][0],
+		    err.text);
+	}
+}
+END_TEST
+
+/* A setting of the engine has its limits in two tables; they must say the same. */
+START_TEST(engine_rows_agree_with_the_engines_own_table)
+{
+	static const struct {
+		const char *name;
+		uint64_t def, min, max;
+	} engine[] = {
+#define SETTING(sname, sdef, smin, smax, doc) { #sname, (sdef), (smin), (smax) },
+#include "brain/engine/settings.def"
+#undef SETTING
+	};
+	static const struct {
+		const char *key, *wire;
+		uint64_t def, min, max;
+		unsigned who;
+	} rows[] = {
+#define VAULT 1u
+#define ENGINE 2u
+#define HANDS 4u
+#define CONF(key, member, type, def, min, max, text, who, wire, doc)                     \
+	{ (key), (wire), (def), (min), (max), (who) },
+#include "brain/config.def"
+#undef CONF
+#undef VAULT
+#undef ENGINE
+#undef HANDS
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		bool found = (rows[i].who & 2) == 0 || strcmp(rows[i].wire, "log_level") == 0;
+
+		for (size_t k = 0; k < ATS_ARRAY_LEN(engine); k++) {
+			if ((rows[i].who & 2) == 0 || strcmp(rows[i].wire, engine[k].name) != 0)
+				continue;
+			found = true;
+			ck_assert_msg(rows[i].def == engine[k].def, "%s: default", rows[i].key);
+			ck_assert_msg(rows[i].min == engine[k].min, "%s: minimum", rows[i].key);
+			ck_assert_msg(rows[i].max == engine[k].max, "%s: maximum", rows[i].key);
+		}
+		ck_assert_msg(found, "%s: the engine has no %s", rows[i].key, rows[i].wire);
+	}
+}
+END_TEST
+
+ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
+    values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
+    engine_rows_agree_with_the_engines_own_table)
