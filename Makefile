@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One non-recursive Makefile. Each program has an explicit object list: what is not listed
+# cannot run in its address space. `make help` lists the targets.
+
+VARIANT ?= release
+BUILD ?= build
+O := $(BUILD)/$(VARIANT)
+CC ?= gcc
+PKG := pkg-config
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec/ats
+VERSION := 0.1.0
+
+# ---- flags; each -W is probed, since compilers differ ------------------------------
+WARN_WANTED := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
+	-Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wcast-qual \
+	-Wimplicit-fallthrough -Wjump-misses-init -Wnull-dereference -Wwrite-strings
+HARDEN_WANTED := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+	-ftrivial-auto-var-init=zero
+probe = $(shell for f in $(1); do echo 'int x;' | $(CC) -Werror $$f -x c -c - -o /dev/null \
+	2>/dev/null && echo $$f; done)
+PROBED := $(O)/flags.mk
+-include $(PROBED)
+
+CPPFLAGS := -I. -D_GNU_SOURCE -DATS_VERSION='"$(VERSION)"' -DATS_LIBEXECDIR='"$(LIBEXECDIR)"' \
+	-MMD -MP
+CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 $(HARDEN)
+CFLAGS_debug := -O0 -g -DATS_DEBUG
+CFLAGS_asan := -O1 -g -DATS_DEBUG -DATS_FAULT -DATS_SANITIZE -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_fault := -O1 -g -DATS_DEBUG -DATS_FAULT
+CFLAGS := -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(if $(DEVELOPER),-Werror)
+LDFLAGS_release := -Wl,-z,relro,-z,now -Wl,-z,noexecstack
+# common/fault.c stands before the allocator.
+LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
+LDFLAGS_asan := -fsanitize=address,undefined $(LDFLAGS_fault)
+LDFLAGS := $(LDFLAGS_$(VARIANT))
+# The sanitizers' runtimes cannot be linked statically. libevent's name look-ups, which nothing
+# here calls, make ld warn of a static glibc: these lines are left out. (ld's own --no-warnings
+# lets undefined symbols pass as well, binutils 2.40.)
+STATIC := $(if $(filter asan,$(VARIANT)),,-static)
+STATIC_GLIBC := in statically linked applications requires|: in function `
+
+# ---- libraries ---------------------------------------------------------------------
+LIBS_EVENT := -levent_core
+LIBS_JSON := -ljson-c
+LIBS_CONFINE := -lseccomp
+LIBS_CRYPTO := -lcrypto
+LIBS_SQLITE := -lsqlite3
+LIBS_PCRE := -lpcre2-8
+
+# ---- objects -----------------------------------------------------------------------
+COMMON := err buf log json json_names json_read json_write utf8 frame clock map digest path fd fault
+COMMON_O := $(COMMON:%=common/%.o)
+CHAN_O := common/chan.o common/chan_read.o common/stream.o
+IPC_O := common/ipc.o
+CONF_O := common/conf.o common/json_comment.o
+TREE_O := common/json_tree.o
+CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.o common/confine/landlock.o \
+	common/confine/limits.o common/confine/seccomp_check.o
+PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o
+
+BRAIN_O := $(COMMON_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
+	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
+	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
+	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
+	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
+	brain/vault/config.o brain/vault/toolchains.o
+ENGINE := answer batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
+	door engine events exec link main mcp outcome rpc sandbox sessions sessions_table settings store \
+	store_calls store_sessions turns vault_link
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) proto/brain.o \
+	$(ENGINE:%=brain/engine/%.o)
+# file work beneath the roots, and the tools that read and change files
+FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
+	hands/fs/target.o hands/fs/replace.o hands/fs/inplace.o hands/fs/saved.o hands/fs/meta.o \
+	hands/fs/text.o hands/fs/notebook.o hands/fs/match_edit.o hands/fs/diff.o hands/fs/image.o \
+	hands/fs/image_jpeg.o hands/fs/image_web.o hands/fs/base64.o hands/fs/pdf.o \
+	hands/tools/result.o hands/tools/change.o hands/tools/read.o hands/tools/read_lines.o hands/tools/read_kind.o \
+	hands/tools/notebook_show.o hands/tools/write.o hands/tools/edit.o \
+	hands/tools/edit_retry.o hands/tools/edit_text.o hands/tools/multi_edit.o \
+	hands/tools/notebook_edit.o hands/tools/ls.o
+# searching: Grep and Glob
+MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_class regex_words regex_tail walk walk_dir types filter \
+	search search_show report report_write
+MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
+FRONT := front link link_frames calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
+	bash_image bash_notes exec exec_stdin background background_text task_output task_stop report
+FRONT_O := $(FRONT:%=hands/front/%.o) hands/tools/bash.o hands/tools/bash_output.o
+BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
+	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
+	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
+	hands/worker/job.o hands/worker/warm.o hands/worker/monitor.o \
+	hands/worker/monitor_limits.o hands/worker/command.o hands/worker/shell.o hands/worker/ender.o hands/worker/tree.o \
+	hands/worker/tty.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
+	hands/confine/view.o hands/confine/trees.o hands/confine/shellview.o hands/confine/scan.o hands/confine/scan_denied.o hands/confine/users.o \
+	hands/confine/filters.o hands/confine/apply.o hands/confine/vector.o \
+	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/protect.o hands/confine/worktree.o \
+	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
+	hands/confine/cgroup_find.o
+HANDS_O := $(COMMON_O) $(CHAN_O) $(CONFINE_O) $(PROTO_O) common/child.o \
+	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
+CTL := main commands data options output render run query start ask door session io streams tty exit_code \
+	mcp_lines cmd_call cmd_completion cmd_config cmd_doctor cmd_events cmd_exec cmd_inspect \
+	cmd_mcp cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version
+ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) common/json_comment.o common/child.o proto/brain.o \
+	$(CTL:%=brain/ctl/%.o)
+
+PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-hands $(BUILD)/atsctl
+
+.PHONY: all clean help
+all: $(PROGRAMS)
+
+$(PROBED):
+	@mkdir -p $(@D)
+	@echo 'WARN := $(call probe,$(WARN_WANTED))' > $@
+	@echo 'HARDEN := $(call probe,$(HARDEN_WANTED))' >> $@
+
+$(O)/%.o: %.c | $(PROBED)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.said; rc=$$?; \
+	grep -Ev '$(STATIC_GLIBC)' $@.said >&2; rm -f $@.said; exit $$rc
+
+$(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
+	$(call link,,$(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
+$(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
+	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_SQLITE))
+$(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O))
+	$(call link,$(STATIC),$(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_CRYPTO) -lpthread)
+$(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
+	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CRYPTO))
+
+$(BUILD)/%: $(O)/%
+	@cp -f $< $@
+
+# ---- benchmark drivers -------------------------------------------------------------
+BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub replacefloor sink handsstart)
+$(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -Wall -Wextra -static -o $@ $<
+
+# One tool, no confinement: what the tool itself costs.
+$(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(FS_O) $(MATCH_O) \
+	hands/registry.o tests/bench/toolrun.o)
+	@mkdir -p $(@D)
+	$(call link,$(STATIC),$(LIBS_PCRE) $(LIBS_CRYPTO) -lpthread)
+
+# BENCH_DIR: the folder that tests/bench/setup prepared; BENCH_ARGS: --quick, --only NAME ...
+.PHONY: bench
+bench: all $(BENCH_DRIVERS)
+	$(Q)ATS_BUILD=$(BUILD) tests/bench/run $(if $(BENCH_DIR),--peers $(BENCH_DIR)) $(BENCH_ARGS)
+
+# ---- tests, fuzzing, lint, docs, install ---------------------------------------------
+include tests/rules.mk
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make [all]         the four programs, in build/'
+	@echo 'make check         unit tests, vectors, corpora, system tests'
+	@echo 'make check-unit    without the system tests; check-system: only those'
+	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'
+	@echo 'make check-diff    the search tools against git, ripgrep, fd and bash: minutes'
+	@echo 'make check-long    system tests with all their calls and gigabytes: minutes'
+	@echo 'make check-asan    unit tests, vectors and corpora with AddressSanitizer and UBSan'
+	@echo 'make check-fault   failing allocations, short reads and writes'
+	@echo 'make check-mutants breaks one rule of the tools at a time: a test must notice'
+	@echo 'make check-claude-diff  the same calls through the tools of Claude Code (npm)'
+	@echo 'make lint          the rules of the tree; format-check: clang-format'
+	@echo 'make fuzz          each target for FUZZ_TIME=60 seconds (clang); -j2: two at a time'
+	@echo 'make fuzz-coverage how many lines the fuzz corpora run (clang, llvm)'
+	@echo 'make fuzz-merge    takes what make fuzz found into the corpora'
+	@echo 'make bench         numbers'
+	@echo 'make docs          prints docs/gen from the tables'
+	@echo 'make static        whether ats-hands and atsctl are'
+	@echo 'make install       into PREFIX=/usr/local below DESTDIR=; uninstall: takes it away'
+	@echo 'make clean'
+	@echo
+	@echo 'Variables: BUILD=build VARIANT=release|debug|asan|fault DEVELOPER=1 (warnings are'
+	@echo 'errors) V=1 (commands are shown) CC=gcc'
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
