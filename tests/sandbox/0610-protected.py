@@ -299,8 +299,10 @@ def _(p):
     p.write(".claude/settings.json")
     with p.box() as b:
         slow = b.start("Bash", command="echo evil > .envrc; sleep 60")
-        ats.until(lambda: p.read(".envrc") == "host\n" and
-                  os.path.exists(p.path(".envrc.quarantine")), "put back while it runs")
+        # Moved aside first, then written anew: in between there is none.
+        ats.until(lambda: os.path.exists(p.path(".envrc.quarantine")) and
+                  os.path.exists(p.path(".envrc")) and p.read(".envrc") == "host\n",
+                  "put back while it runs")
         ats.equal(b.out("cat .envrc .claude/settings.json"), "host\nhost")
         b.link.send("control.cancel", slow, {})
         b.wait(slow)
