@@ -177,6 +177,16 @@ ats_fd_cloexec(int fd, bool on)
 }
 
 int
+ats_fd_raise(int *fd, int min)
+{
+	int high = fcntl(*fd, F_DUPFD_CLOEXEC, min);
+
+	ats_fd_close(fd);
+	*fd = high;
+	return high < 0 ? -ATS_E_SYS : 0;
+}
+
+int
 ats_fd_pipe(int ret_fds[2], int flags)
 {
 	return pipe2(ret_fds, flags | O_CLOEXEC) < 0 ? -ATS_E_SYS : 0;

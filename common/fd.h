@@ -28,6 +28,9 @@ ATS_NODISCARD int ats_fd_slurp(int dirfd, const char *path, size_t max_bytes,
 
 ATS_NODISCARD int ats_fd_nonblock(int fd, bool on);
 ATS_NODISCARD int ats_fd_cloexec(int fd, bool on);
+/* Moves *fd to a number of at least min, close-on-exec; the old one is closed in any case.
+ * -ATS_E_SYS with errno, and *fd is -1. */
+ATS_NODISCARD int ats_fd_raise(int *fd, int min);
 ATS_NODISCARD int ats_fd_pipe(int ret_fds[2], int flags);	/* O_CLOEXEC is added */
 ATS_NODISCARD int ats_fd_socketpair(int type, int ret_fds[2]);	/* AF_UNIX, CLOEXEC */
 

@@ -48,14 +48,16 @@ include tests/fuzz/rules.mk
 	install uninstall tests faults
 tests: $(UNITS) $(REPLAYS)
 # Faults are two allocations of each process; the longest producers come first. Most of them wait
-# more than they compute. Real containers are a target of their own.
+# more than they compute. What more than one user or situation is tested in takes turns here, and
+# is tested in all of them with TURNS=0, as CI does. Real containers are a target of their own.
+TURNS ?= 1
 CONTAINERS := $(wildcard tests/sandbox/091*)
 FIRST := $(wildcard tests/fault/[0-9]*.py tests/system/045* tests/sandbox/061* tests/sandbox/070* \
 	tests/sandbox/010* tests/system/04[01]* tests/sandbox/0905* tests/sandbox/062*)
 check: all tests $(BUILD)/bench/toolrun
 	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
-		ATS_FAULT_SHORT=2 tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
+		ATS_FAULT_SHORT=2 ATS_TURNS=$(TURNS) tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
 		$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* tests/diff/[0-9]*)) \
 		$(UNITS) $(REPLAYS)
 # The static file in containers that buildah makes and podman runs; as root.

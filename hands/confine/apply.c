@@ -350,8 +350,8 @@ build_ruleset(struct confine *c, struct ats_err *err)
 	if (ats_landlock_build(&r, &set, NULL, err) < 0)
 		return -ATS_E_CONFINE;
 	/* Above the numbers that a shell's child fills. */
-	c->ruleset = fcntl(set, F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-	return c->ruleset < 0 ? ats_err_sys(err, "dup") : 0;
+	c->ruleset = ats_steal_fd(&set);
+	return ats_fd_raise(&c->ruleset, CONFINE_FD_MIN) < 0 ? ats_err_sys(err, "dup") : 0;
 }
 
 int

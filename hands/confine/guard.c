@@ -285,7 +285,6 @@ open_events(struct guard *g, struct ats_err *err)
 struct guard *
 guard_new(const struct protect_from *from, guard_protect protect, struct ats_err *err)
 {
-	ATS_CLEANUP_FD int low = memfd_create("guard", MFD_CLOEXEC);
 	struct guard *g = mmap(NULL, sizeof *g, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -296,8 +295,8 @@ guard_new(const struct protect_from *from, guard_protect protect, struct ats_err
 	g->from = *from;
 	g->protect = protect;
 	/* Closing another descriptor of it would give the lock up: from here on there is none. */
-	g->lock = fcntl(low, F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-	if (g->lock < 0) {
+	g->lock = memfd_create("guard", MFD_CLOEXEC);
+	if (g->lock < 0 || ats_fd_raise(&g->lock, CONFINE_FD_MIN) < 0) {
 		(void)ats_err_sys(err, "guard: lock");
 		return NULL;
 	}

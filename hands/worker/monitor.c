@@ -36,14 +36,11 @@
 #define PIPE_BYTES (1 << 20)
 
 /* ---- preparation ----------------------------------------------------------------- */
+/* Above the numbers that a shell's child fills. */
 static int
 high(int *fd)
 {
-	int dup = fcntl(*fd, F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-
-	ats_fd_close(fd);
-	*fd = dup;
-	return dup;
+	return ats_fd_raise(fd, CONFINE_FD_MIN);
 }
 
 static int

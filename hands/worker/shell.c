@@ -145,13 +145,10 @@ open_ender(const struct zygote_child *z, int ends[2], struct ats_err *err)
 		return 0;
 	if (ats_fd_socketpair(SOCK_STREAM, ends) < 0)
 		return ats_err_sys(err, "socketpair");
-	for (int i = 0; i < 2; i++) {
-		int high = fcntl(ends[i], F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-
-		(void)close(ends[i]);
-		ends[i] = high;
-	}
-	return ends[0] < 0 || ends[1] < 0 ? ats_err_sys(err, "dup") : 0;
+	if (ats_fd_raise(&ends[0], CONFINE_FD_MIN) < 0 ||
+	    ats_fd_raise(&ends[1], CONFINE_FD_MIN) < 0)
+		return ats_err_sys(err, "dup");
+	return 0;
 }
 
 /* Waits for exec, or for the error that was in its place, then for the ender's word. */
@@ -173,7 +170,7 @@ int
 shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tree *tree,
     pid_t *ret_pid, struct ats_err *err)
 {
-	int status[2], ender[2], high, rc;
+	int status[2], ender[2], rc;
 	unsigned long flags = CLONE_FS;
 	pid_t pid;
 
@@ -183,14 +180,13 @@ shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tre
 	rc = ats_fd_pipe(status, 0);
 	if (rc < 0)
 		return ats_err_set(err, -rc, "pipe");
-	high = fcntl(status[1], F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-	(void)close(status[1]);
 	/* With an ender see SHELL_EXIT_SIGNAL; exec makes it SIGCHLD for the shell. */
 	flags |= ender[1] < 0 ? SIGCHLD : SHELL_EXIT_SIGNAL;
-	pid = high < 0 ? -1 : (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+	pid = ats_fd_raise(&status[1], CONFINE_FD_MIN) < 0 ? -1 :
+	    (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 	if (pid == 0)
-		run_child(z, p, high, ender[1]);
-	ats_fd_close(&high);
+		run_child(z, p, status[1], ender[1]);
+	ats_fd_close(&status[1]);
 	ats_fd_close(&ender[1]);
 	rc = pid < 0 ? ats_err_sys(err, "clone(CLONE_FS)")
 		     : await_exec(status[0], ender[0], tree, err);

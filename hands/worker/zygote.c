@@ -294,12 +294,13 @@ start_guard(struct zygote *z, struct ats_err *err)
 static int
 take_counter(int fd)
 {
-	int flags = fcntl(fd, F_GETFL), high = -1;
+	int flags = fcntl(fd, F_GETFL);
 
-	if (flags >= 0 && (flags & O_PATH) == 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, CONFINE_FD_MIN);
-	(void)close(fd);
-	return high;
+	if (flags < 0 || (flags & O_PATH) != 0)
+		ats_fd_close(&fd);
+	else
+		(void)!ats_fd_raise(&fd, CONFINE_FD_MIN);
+	return fd;
 }
 
 static int

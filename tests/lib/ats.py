@@ -35,7 +35,7 @@ import traceback
 # Tests use these as ats.NAME.
 from ats_base import (
     TOP, BUILD, TIMEOUT, OTHER_UID, test_env, program, Skip, Failure, skip, check, equal,
-    contains, SANITIZED, SHORT_IO, small, missing, matches, alive, parents, descendants,
+    contains, some, SANITIZED, SHORT_IO, small, missing, matches, alive, parents, descendants,
     cmdline, comm, find, pidfd, wait_gone, until)
 from ats_rpc import RpcError, Rpc, wait_readable, Door, Mcp
 from ats_wire import def_rows, def_string, Vault, VaultError, Frame, Link, Hands
@@ -50,9 +50,9 @@ def test(name, home=True, users=False):
     """Registers a test. With home it is called with a Home, else without arguments. With users
     it runs once more with a Home whose programs belong to an ordinary user."""
     def register(fn):
-        _tests.append((name, fn, home, None))
-        if users:
-            _tests.append((name + ", as uid %d" % OTHER_UID, fn, home, OTHER_UID))
+        for uid in some((None, OTHER_UID)) if users else (None,):
+            who = "" if uid is None else ", as uid %d" % uid
+            _tests.append((name + who, fn, home, uid))
         return fn
     return register
 

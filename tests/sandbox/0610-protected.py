@@ -90,10 +90,8 @@ class Place:
 
 def each(name, only=None):
     def register(fn):
-        for what, uid, prefix, level in SITUATIONS:
-            if only is not None and only != level:
-                continue
-
+        for what, uid, prefix, level in ats.some(
+                s for s in SITUATIONS if only is None or s[3] == only):
             def run(uid=uid, prefix=prefix, level=level):
                 p = Place(uid, prefix, level)
                 try:

@@ -21,7 +21,7 @@ def git(cwd, *args):
 def repositories(name):
     """A test of TOP/main with a linked work tree TOP/tree and a submodule TOP/main/sub."""
     def register(fn):
-        for uid in USERS:
+        for uid in ats.some(USERS):
             def run(uid=uid):
                 top = tempfile.mkdtemp(prefix="ats-trees-")
                 os.chmod(top, 0o755)

@@ -16,7 +16,7 @@ MAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/a
 
 def each(name, stages=ALL):
     def register(fn):
-        for stage in stages:
+        for stage in ats.some(stages):
             def run(stage=stage):
                 with stage.box() as b:
                     fn(b, stage.level)

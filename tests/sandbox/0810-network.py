@@ -40,7 +40,7 @@ HOST = Listener()
 
 def each(name, options=()):
     def register(fn):
-        for stage in ALL:
+        for stage in ats.some(ALL):
             def run(stage=stage):
                 with stage.box(options=options) as b:
                     fn(b, stage)

@@ -189,7 +189,7 @@ class Box:
 def test(name, options=()):
     """Registers a test of a Box for each user."""
     def register(fn):
-        for uid in USERS:
+        for uid in ats.some(USERS):
             def run(uid=uid):
                 with Box(uid, options) as b:
                     fn(b)
