@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROFILES 3u /* READ, WRITE, SHELL: the first of enum ats_profile */
@@ -245,6 +246,9 @@ on_gone(struct zygote *z, const struct zygote_msg *m)
 		/* Its reply may still be in the socket: the end of file decides. */
 		w->gone = true;
 		w->status = m->status;
+	} else if (WIFSIGNALED(m->status)) {
+		/* Killed before it announced itself: what was asked for will not come. */
+		z->asked -= z->asked > 0;
 	}
 }
 

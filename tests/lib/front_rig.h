@@ -47,6 +47,7 @@ struct rig {
 	int zygote[3];
 	struct fake_worker w[WORKERS];
 	unsigned nw, killed;
+	unsigned stillborn;	/* so many workers are killed before they announce themselves */
 	uint64_t serial, last_killed;
 	char dir[64], in[1u << 17];
 	size_t have;
@@ -58,6 +59,14 @@ static struct rig rig;
 
 /* ---- fake zygotes ------------------------------------------------------------------ */
 static inline void
+say_gone(struct rig *r, unsigned profile, uint64_t serial, int status)
+{
+	struct zygote_msg m = { .what = ZYGOTE_GONE, .serial = serial, .status = status };
+
+	ck_assert_int_gt(ats_fd_send(r->zygote[profile], &m, sizeof(m), NULL, 0), 0);
+}
+
+static inline void
 make_worker(struct rig *r, unsigned profile)
 {
 	struct fake_worker *w = NULL;
@@ -66,6 +75,11 @@ make_worker(struct rig *r, unsigned profile)
 	};
 	int pair[2], out[2], err[2], in[2], fds[4];
 
+	if (r->stillborn > 0) {
+		r->stillborn--;
+		say_gone(r, profile, m.serial, SIGKILL);
+		return;
+	}
 	for (unsigned i = 0; i < r->nw && w == NULL; i++)
 		w = r->w[i].sock < 0 ? &r->w[i] : NULL;
 	if (w == NULL) {
@@ -185,15 +199,11 @@ reply(
 static inline void
 gone(struct rig *r, struct fake_worker *w, int status)
 {
-	struct zygote_msg m = {
-		.what = ZYGOTE_GONE, .serial = w->serial, .status = status
-	};
-
 	ats_fd_close(&w->sock);
 	ats_fd_close(&w->out);
 	ats_fd_close(&w->err);
 	ats_fd_close(&w->in);
-	ck_assert_int_gt(ats_fd_send(r->zygote[w->profile], &m, sizeof(m), NULL, 0), 0);
+	say_gone(r, w->profile, w->serial, status);
 }
 
 /* ---- fake brain -------------------------------------------------------------------- */

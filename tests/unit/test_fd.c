@@ -170,7 +170,24 @@ START_TEST(peer_tells_who_connected)
 }
 END_TEST
 
-ATS_UNIT_MAIN("fd", send_and_recv_pass_descriptors,
+START_TEST(raise_moves_and_closes_the_low_one)
+{
+	int fds[2], low;
+
+	ck_assert_int_eq(ats_fd_pipe(fds, 0), 0);
+	low = fds[0];
+	ck_assert_int_eq(ats_fd_raise(&fds[0], 100), 0);
+	ck_assert_int_ge(fds[0], 100);
+	ck_assert(is_cloexec(fds[0]));
+	ck_assert_int_eq(fcntl(low, F_GETFD), -1);
+	ck_assert_int_eq(ats_fd_raise(&fds[1], 1 << 30), -ATS_E_SYS);
+	ck_assert_int_eq(fds[1], -1);
+	ats_fd_close(&fds[0]);
+}
+END_TEST
+
+ATS_UNIT_MAIN("fd", raise_moves_and_closes_the_low_one,
+    send_and_recv_pass_descriptors,
     recv_refuses_and_closes_more_than_asked_for, unix_listen_replaces_a_stale_socket_only,
     unix_address_too_long_is_an_error, slurp_reads_small_regular_files_only,
     peer_tells_who_connected)

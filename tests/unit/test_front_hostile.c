@@ -176,7 +176,24 @@ START_TEST(zygote_that_sends_nonsense_keeps_its_calls_apart)
 }
 END_TEST
 
-ATS_UNIT_MAIN("front_hostile", worker_that_floods_does_not_hold_up_another_call,
+/* By the kernel, when memory ends: nobody but the zygote has heard of it. */
+START_TEST(worker_killed_before_it_announces_itself_is_made_again)
+{
+	struct rig *r = rig_new(true);
+	uint64_t call = 0;
+
+	turn(r);
+	while (call < 4)		/* all that are ready */
+		(void)begin_read(r, ++call);
+	r->stillborn = 9;
+	is_answered(r, 5);
+	ck_assert_uint_eq(r->stillborn, 0);
+	rig_free(r);
+}
+END_TEST
+
+ATS_UNIT_MAIN("front_hostile", worker_killed_before_it_announces_itself_is_made_again,
+    worker_that_floods_does_not_hold_up_another_call,
     worker_that_announces_more_than_may_be_is_killed_before_it_sends,
     worker_that_speaks_after_its_result_has_one_result,
     worker_that_passes_descriptors_with_everything_leaves_none,
