@@ -87,6 +87,14 @@ on_sandbox(struct engine *e, struct ats_ipc_msg *m)
 	sandbox_on_fd(box, m->u[1], ats_steal_fd(&m->fds[0]));
 }
 
+static void
+check(int rc, const char *what)
+{
+	if (rc < 0)
+		ats_log(ATS_LOG_ERROR, "cannot write to the vault", "what=%s code=%s", what,
+		    ats_err_name(rc));
+}
+
 static int
 on_message(struct engine *e, struct ats_ipc_msg *m)
 {
@@ -111,6 +119,9 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		box = sandboxes_find(e->boxes, m->s[0]);
 		if (box != NULL)
 			sandbox_on_exited(box, m->u[1]);
+		return 0;
+	case ATS_MSG_ARE_YOU_THERE:
+		check(ats_brain_send(e->vault->fd, ATS_MSG_HERE, 0, NULL, 0, m->u[0]), "here");
 		return 0;
 	case ATS_MSG_QUIT:
 		e->stopping = true;
@@ -204,14 +215,6 @@ vault_link_free(struct vault_link *v)
 		event_free(v->settle);
 	ats_fd_close(&v->fd);
 	free(v);
-}
-
-static void
-check(int rc, const char *what)
-{
-	if (rc < 0)
-		ats_log(ATS_LOG_ERROR, "cannot write to the vault", "what=%s code=%s", what,
-		    ats_err_name(rc));
 }
 
 void

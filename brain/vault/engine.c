@@ -32,6 +32,7 @@ disconnect(struct engine *e)
 {
 	free_event(&e->rd);
 	free_event(&e->wr);
+	free_event(&e->watch);
 	ats_fd_close(&e->fd);
 }
 
@@ -60,6 +61,28 @@ kill_engine(struct vault *v, const char *why)
 {
 	ats_log(ATS_LOG_ERROR, "engine is killed", "pid=%d why=\"%s\"", (int)v->engine.pid, why);
 	order_kill(v);
+}
+
+/* One that is stopped, or turns in a circle, is not seen to end: its sandboxes and the journal
+ * outlive it, and the next one goes on with both. */
+static void
+on_watch(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault *v = arg;
+	struct engine *e = &v->engine;
+
+	(void)fd;
+	(void)what;
+	if (!e->ready || v->stopping)
+		return;
+	if (e->missed >= VAULT_WATCH_MISSED) {
+		kill_engine(v, "it does not answer");
+		return;
+	}
+	e->missed++;
+	/* A full socket is one that nobody reads. */
+	if (ats_brain_send(e->fd, ATS_MSG_ARE_YOU_THERE, 0, NULL, 0, ++e->asked) < 0)
+		errno = 0;
 }
 
 /* It ends, or it lives on without us: then it must not stay. EXITED follows either way;
@@ -143,6 +166,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		    &v->msg);
 		if (rc != 1)
 			break;
+		v->engine.missed = 0;
 		on_message(v, &v->msg);
 		ats_ipc_done(&v->msg);
 	}
@@ -273,6 +297,9 @@ owe_everything(struct vault *v)
 int
 engine_order(struct vault *v, struct ats_err *err)
 {
+	uint64_t ms = v->conf->heartbeat_ms > VAULT_WATCH_MS ? v->conf->heartbeat_ms :
+	    VAULT_WATCH_MS;
+	struct timeval watch = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
 	struct engine *e = &v->engine;
 	int pair[2], fds[3], rc;
 
@@ -289,7 +316,10 @@ engine_order(struct vault *v, struct ats_err *err)
 	e->fd = pair[0];
 	e->rd = event_new(v->base, e->fd, EV_READ | EV_PERSIST, on_readable, v);
 	e->wr = event_new(v->base, e->fd, EV_WRITE, on_writable, v);
-	if (rc < 0 || e->rd == NULL || e->wr == NULL || event_add(e->rd, NULL) < 0) {
+	e->watch = event_new(v->base, -1, EV_PERSIST, on_watch, v);
+	e->missed = 0;
+	if (rc < 0 || e->rd == NULL || e->wr == NULL || e->watch == NULL ||
+	    event_add(e->rd, NULL) < 0 || event_add(e->watch, &watch) < 0) {
 		disconnect(e);
 		return ats_err_set(err, ATS_E_SYS, "the engine could not be ordered");
 	}

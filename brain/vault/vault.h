@@ -17,6 +17,8 @@
 #define VAULT_MESSAGES_A_TURN 32	/* of one peer, then the others */
 #define VAULT_STARTS 5			/* of the engine within ... */
 #define VAULT_STARTS_MS 10000		/* ... this: then brain gives up */
+#define VAULT_WATCH_MS 1000		/* least time between questions whether the engine is there */
+#define VAULT_WATCH_MISSED 3		/* so many of them in vain, then it is killed */
 
 struct event;
 struct event_base;
@@ -40,7 +42,9 @@ struct box {				/* one sandbox */
 
 struct engine {				/* what the vault knows of it */
 	int fd;				/* -1: not running */
-	struct event *rd, *wr, *restart;
+	struct event *rd, *wr, *restart, *watch;
+	uint64_t asked;			/* ARE_YOU_THERE: the number of the last one */
+	unsigned missed;		/* sent since it was last heard of */
 	pid_t pid;
 	bool ordered, ready, idle, settings_told, quit_told;
 	uint64_t starts_ms[VAULT_STARTS];
