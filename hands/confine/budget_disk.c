@@ -83,7 +83,8 @@ budget_disk_new(const struct box *b)
 }
 
 bool
-budget_disk_is_exceeded(struct budget_disk *d, const struct box *b, uint64_t *ret_mib)
+budget_disk_is_exceeded(struct budget_disk *d, const struct box *b, uint64_t written,
+    uint64_t *ret_mib)
 {
 	uint64_t max = b->budget.disk_mib << 20, used, held, grown;
 
@@ -93,7 +94,10 @@ budget_disk_is_exceeded(struct budget_disk *d, const struct box *b, uint64_t *re
 	if (used < d->used)
 		d->used = used;
 	grown = used - d->used;
-	if (d->counted && d->held <= max && grown <= max - d->held)
+	d->written += written;
+	/* Either may say too little: others free space, and a tmpfs does not count writes. */
+	if (d->counted && d->held <= max && grown <= max - d->held &&
+	    d->written <= max - d->held)
 		return false;
 	if (!held_by(b, &held) && d->held + grown > held)
 		held = d->held + grown;

@@ -163,12 +163,16 @@ reap(struct monitor *m)
 	int status;
 	pid_t pid;
 
-	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0)
+	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0) {
+		m->written += (uint64_t)ru.ru_oublock * 512;
 		if (pid == m->shell)
 			note_end(m, status, &ru);
+	}
 	if (!m->ended && m->shell > 0 &&
-	    wait4(m->shell, &status, WNOHANG | __WALL, &ru) == m->shell)
+	    wait4(m->shell, &status, WNOHANG | __WALL, &ru) == m->shell) {
+		m->written += (uint64_t)ru.ru_oublock * 512;
 		note_end(m, status, &ru);
+	}
 	return pid == 0;
 }
 
@@ -178,7 +182,7 @@ finish(struct monitor *m)
 	tty_drain(&m->tty);
 	m->exit.flags |= limits_flags(&m->limits, m->exit.status);
 	m->exit.disk_max_mib = m->z->box->budget.disk_mib;
-	if (budget_disk_is_exceeded(m->z->disk, m->z->box, &m->exit.disk_mib))
+	if (budget_disk_is_exceeded(m->z->disk, m->z->box, m->written, &m->exit.disk_mib))
 		m->exit.flags |= EXIT_DISK;
 	if (getcwd(m->exit.cwd, sizeof m->exit.cwd) == NULL) {
 		if (errno == ENOENT)

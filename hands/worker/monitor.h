@@ -27,6 +27,7 @@ struct monitor {
 	pid_t shell;
 	bool ended;
 	bool killed;		/* front said KILL */
+	uint64_t written;	/* bytes, by the processes that were reaped */
 	struct job job;
 	const char *cwd;
 	const char *strings[JOB_STRINGS_MAX];	/* the job's environment */

@@ -4,6 +4,7 @@
 says, named in the result."""
 import contextlib
 import os
+import subprocess
 
 from box import Box, OTHER_UID, ats, test
 
@@ -208,6 +209,27 @@ def _(b):
     ats.missing(output(r), "disk_budget_exceeded")
     ats.missing(r.text, "budget")
     ats.missing(output(b.sh("true")), "disk_budget_exceeded")
+
+
+@test("the disk budget is told though others free as much meanwhile", ["disk_mib=8"])
+def _(b):
+    other = os.path.join(b.top, "other")
+    with open(other, "wb") as f:
+        f.write(os.urandom(24 << 20))
+        f.flush()
+        os.fsync(f.fileno())
+    if subprocess.run(["stat", "-f", "-c", "%T", b.top], capture_output=True,
+                      check=True).stdout.strip() == b"tmpfs":
+        ats.skip("a tmpfs does not count who writes")
+    ats.missing(output(b.sh("true")), "disk_budget_exceeded")       # counted once
+    os.mkfifo(b.path("go"), 0o666)
+    os.chmod(b.path("go"), 0o666)
+    call = b.start("Bash", command="head -c 12000000 /dev/urandom > a; sync a; : > done; cat go")
+    ats.until(lambda: os.path.exists(b.path("done")), "it has written")
+    os.remove(other)
+    with open(b.path("go"), "w", encoding="ascii") as f:
+        f.write("\n")
+    ats.equal(output(b.wait(call)).get("disk_budget_exceeded"), True)
 
 
 @test("the disk budget counts what its owner made unreadable", ["disk_mib=8"])
