@@ -11,7 +11,6 @@
 #include "hands/front/capture.h"
 #include "hands/front/front.h"
 #include "hands/front/spill.h"
-#include "hands/front/tool_call.h"
 #include "hands/init/roles.h"
 
 #include <inttypes.h>
@@ -487,65 +486,9 @@ background_tell(struct call *c, struct job *j)
 	background_text_output(c, &j->v);
 }
 
-/* ---- KillShell, BashOutput --------------------------------------------------------- */
 void
-front_kill_shell(
-    struct call *c, const struct ats_frame *fr, const struct ats_msg_CALL_TOOL *m)
+background_filter(struct call *c, struct job *j, const struct ats_frame *fr)
 {
-	ATS_CLEANUP_BUF struct ats_buf arena = { 0 };
-	struct ats_in_kill_shell in;
-
-	(void)fr;
-	ats_buf_init(&arena, 4096);
-	if (call_input(c, m, &in, &arena))
-		background_stop(c, in.shell_id);
-}
-
-void
-front_check_kill_shell(
-    struct call *c, const struct ats_frame *fr, const struct ats_msg_CALL_TOOL *m)
-{
-	ATS_CLEANUP_BUF struct ats_buf arena = { 0 };
-	struct ats_in_kill_shell in;
-
-	(void)fr;
-	ats_buf_init(&arena, 4096);
-	if (call_input(c, m, &in, &arena))
-		background_check_stop(c, in.shell_id);
-}
-
-/* A filter is compiled by a worker. */
-void
-front_check_bash_output(
-    struct call *c, const struct ats_frame *fr, const struct ats_msg_CALL_TOOL *m)
-{
-	ATS_CLEANUP_BUF struct ats_buf arena = { 0 };
-	struct ats_in_bash_output in;
-
-	ats_buf_init(&arena, 8192);
-	if (!call_input(c, m, &in, &arena))
-		return;
-	if (in.filter == NULL || in.filter[0] == '\0')
-		background_check_tell(c, in.bash_id);
-	else if (background_find(c, in.bash_id) != NULL)
-		tool_call_start(c, fr, m);
-}
-
-void
-front_bash_output(
-    struct call *c, const struct ats_frame *fr, const struct ats_msg_CALL_TOOL *m)
-{
-	ATS_CLEANUP_BUF struct ats_buf arena = { 0 };
-	struct ats_in_bash_output in;
-	struct job *j;
-
-	ats_buf_init(&arena, 8192);
-	if (!call_input(c, m, &in, &arena) || (j = background_find(c, in.bash_id)) == NULL)
-		return;
-	if (in.filter == NULL || in.filter[0] == '\0') {
-		background_tell(c, j);
-		return;
-	}
 	j->end_was_read = j->v.status != JOB_RUNNING;
 	background_text_filter(c, &j->v, fr);
 }

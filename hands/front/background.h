@@ -24,6 +24,8 @@ void background_free(struct background *b);	    /* ends them all */
 void background_start(struct call *c, const struct bash_input *in);
 void background_stop(struct call *c, const char *id); /* when it has ended */
 void background_tell(struct call *c, struct job *j);  /* status and what is new */
+/* The same, through the filter of the call's input (fr), which a worker compiles. */
+void background_filter(struct call *c, struct job *j, const struct ats_frame *fr);
 /* The same beforehand, for a validate: the status, or why it would fail. */
 void background_check_stop(struct call *c, const char *id);
 void background_check_tell(struct call *c, const char *id);
