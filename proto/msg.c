@@ -293,6 +293,23 @@ decode_raw(struct decoder *d, const struct ats_field *f, const struct ats_json_v
 	return 0;
 }
 
+/* Room for the array of field i, zeroed, aligned within the arena. */
+static int
+reserve_array(struct decoder *d, size_t i, size_t align, size_t bytes)
+{
+	size_t pad = (align - d->arena->len % align) % align;
+	char *p;
+	int rc = ats_buf_reserve(d->arena, pad + bytes, &p);
+
+	if (rc < 0)
+		return ats_err_set(d->err, -rc, "%s: %s", d->shape->fields[i].name,
+		    ats_err_text(rc));
+	memset(p, 0, pad + bytes);
+	d->at[i] = d->arena->len + pad;
+	ats_buf_commit(d->arena, pad + bytes);
+	return 0;
+}
+
 /* In the arena: a NULL-terminated array of pointers (offsets until relocate), then the
  * strings. max counts the strings' bytes and a NUL each, which also bounds how many. */
 static int
@@ -302,8 +319,7 @@ decode_strv(struct decoder *d, size_t i, const struct ats_json_val *v)
 	struct ats_json_iter it;
 	struct ats_json_val e;
 	struct ats_slice key;
-	size_t count = 0, k, n, bytes, offset, pad, total = 0;
-	char *p;
+	size_t count = 0, k, n, offset, total = 0;
 	int rc;
 
 	if (v->type != ATS_JSON_ARRAY || d->is_item)
@@ -315,14 +331,9 @@ decode_strv(struct decoder *d, size_t i, const struct ats_json_val *v)
 	}
 	if (count > f->max)
 		return too_long(d, f);
-	pad = (sizeof(char *) - d->arena->len % sizeof(char *)) % sizeof(char *);
-	bytes = (count + 1) * sizeof(char *);
-	rc = ats_buf_reserve(d->arena, pad + bytes, &p);
+	rc = reserve_array(d, i, sizeof(char *), (count + 1) * sizeof(char *));
 	if (rc < 0)
-		return ats_err_set(d->err, -rc, "%s: %s", f->name, ats_err_text(rc));
-	memset(p, 0, pad + bytes);
-	d->at[i] = d->arena->len + pad;
-	ats_buf_commit(d->arena, pad + bytes);
+		return rc;
 	ats_json_iter_init(&it, v->raw);
 	for (k = 0; ats_json_next(&it, &key, &e); k++) {
 		offset = d->arena->len;
@@ -347,8 +358,7 @@ decode_items(struct decoder *d, size_t i, const struct ats_json_val *v)
 	struct ats_json_iter it;
 	struct ats_json_val e;
 	struct ats_slice key;
-	size_t count = 0, k, pad, bytes;
-	char *p;
+	size_t count = 0, k;
 	int rc;
 
 	if (v->type != ATS_JSON_ARRAY || d->is_item)
@@ -360,15 +370,9 @@ decode_items(struct decoder *d, size_t i, const struct ats_json_val *v)
 		return ats_err_set(d->err, ATS_E_FIELD,
 		    "%s: expected an array of %" PRIu64 " to %" PRIu64 " objects, got %zu",
 		    f->name, f->min, f->max, count);
-	pad = (_Alignof(max_align_t) - d->arena->len % _Alignof(max_align_t)) %
-	    _Alignof(max_align_t);
-	bytes = count * f->item->size + 1;
-	rc = ats_buf_reserve(d->arena, pad + bytes, &p);
+	rc = reserve_array(d, i, _Alignof(max_align_t), count * f->item->size + 1);
 	if (rc < 0)
-		return ats_err_set(d->err, -rc, "%s: %s", f->name, ats_err_text(rc));
-	memset(p, 0, pad + bytes);
-	d->at[i] = d->arena->len + pad;
-	ats_buf_commit(d->arena, pad + bytes);
+		return rc;
 	ats_json_iter_init(&it, v->raw);
 	for (k = 0; ats_json_next(&it, &key, &e); k++) {
 		rc = decode_item(d, f->item, d->at[i] + k * f->item->size, e.raw);
