@@ -173,6 +173,7 @@ ats_chan_new(struct event_base *base, int fd, const struct ats_chan_ops *ops, vo
 		return NULL;
 	}
 	ignore_sigpipe();
+	ats_fd_widen(fd);
 	*c = (struct ats_chan){ .base = base, .ops = ops, .ctx = ctx, .fd = fd,
 		.splice_fd = -1, .hold = { -1, -1 }, .last_rx_us = ats_clock_us() };
 	ats_buf_init(&c->out, ATS_CHAN_OUT_MAX + ATS_FRAME_MAX);

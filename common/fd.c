@@ -176,6 +176,20 @@ ats_fd_cloexec(int fd, bool on)
 	return fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0) < 0 ? -ATS_E_SYS : 0;
 }
 
+void
+ats_fd_widen(int fd)
+{
+	/* The system doubles a socket's, for what it needs itself. */
+	static const int pipe_bytes = 512 << 10, socket_bytes = 160 << 10;
+	int now = fcntl(fd, F_GETPIPE_SZ);
+
+	if (now < 0)
+		(void)setsockopt(
+		    fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof(socket_bytes));
+	else if (now < pipe_bytes)
+		(void)fcntl(fd, F_SETPIPE_SZ, pipe_bytes);
+}
+
 int
 ats_fd_raise(int *fd, int min)
 {

@@ -28,6 +28,9 @@ ATS_NODISCARD int ats_fd_slurp(int dirfd, const char *path, size_t max_bytes,
 
 ATS_NODISCARD int ats_fd_nonblock(int fd, bool on);
 ATS_NODISCARD int ats_fd_cloexec(int fd, bool on);
+/* Lets a whole answer of usual size stand in what is written to, a socket or a pipe, so that its
+ * two ends do not wake each other for every part. Where it cannot be, it is only slower. */
+void ats_fd_widen(int fd);
 /* Moves *fd to a number of at least min, close-on-exec; the old one is closed in any case.
  * -ATS_E_SYS with errno, and *fd is -1. */
 ATS_NODISCARD int ats_fd_raise(int *fd, int min);

@@ -445,6 +445,7 @@ run(struct relay_mcp *r)
 		    "see README. Ctrl-D ends it");
 	io_open(&r->in, STDIN_FILENO, false);
 	io_open(&r->out, STDOUT_FILENO, true);
+	ats_fd_widen(r->out.fd);
 	code = loop(r);
 	io_close(&r->in);
 	io_close(&r->out);

@@ -15,6 +15,7 @@
 #include "common/fd.h"
 
 #define SPLICE_BYTES (1u << 20)
+#define PART_BYTES (64u << 10)	/* its reader is at work while the next is written */
 #define BLOCKING_BYTES 4096u	/* POLLOUT of a pipe promises PIPE_BUF */
 
 static int
@@ -114,6 +115,7 @@ io_write(const struct io *io, const void *p, size_t n)
 			return -ATS_E_AGAIN;
 		n = n < BLOCKING_BYTES ? n : BLOCKING_BYTES;
 	}
+	n = n < PART_BYTES ? n : PART_BYTES;
 	do
 		put = io->kind == IO_SOCKET ?
 		    send(io->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL) :

@@ -186,8 +186,34 @@ START_TEST(raise_moves_and_closes_the_low_one)
 }
 END_TEST
 
+START_TEST(widen_takes_more_and_never_less)
+{
+	int pipe_fds[2], pair[2], before = 0, after = 0;
+	socklen_t n = sizeof(before);
+
+	ck_assert_int_eq(ats_fd_pipe(pipe_fds, 0), 0);
+	before = fcntl(pipe_fds[1], F_GETPIPE_SZ);
+	ats_fd_widen(pipe_fds[1]);
+	after = fcntl(pipe_fds[1], F_GETPIPE_SZ);
+	ck_assert_int_gt(after, before);
+	if (fcntl(pipe_fds[1], F_SETPIPE_SZ, 2 * after) > 0) {
+		ats_fd_widen(pipe_fds[1]);
+		ck_assert_int_eq(fcntl(pipe_fds[1], F_GETPIPE_SZ), 2 * after);
+	}
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, pair), 0);
+	ck_assert_int_eq(getsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &before, &n), 0);
+	ats_fd_widen(pair[0]);
+	ck_assert_int_eq(getsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &after, &n), 0);
+	ck_assert_int_ge(after, before);
+	for (int i = 0; i < 2; i++) {
+		close(pipe_fds[i]);
+		close(pair[i]);
+	}
+}
+END_TEST
+
 ATS_UNIT_MAIN("fd", raise_moves_and_closes_the_low_one,
     send_and_recv_pass_descriptors,
     recv_refuses_and_closes_more_than_asked_for, unix_listen_replaces_a_stale_socket_only,
     unix_address_too_long_is_an_error, slurp_reads_small_regular_files_only,
-    peer_tells_who_connected)
+    peer_tells_who_connected, widen_takes_more_and_never_less)
