@@ -7,6 +7,8 @@
 #include "common/chan.h"
 
 #define CHAN_IN_BASE (64u << 10)	/* the receive buffer at rest */
+#define CHAN_IN_KEEP (512u << 10)	/* until a pause */
+#define CHAN_KEEP_US 1000000u
 #define CHAN_TURN_FRAMES 16u		/* per turn of the loop, so that others get theirs */
 #define CHAN_TURN_BYTES (256u << 10)
 #define CHAN_SPLICE_FROM (16u << 10)	/* below it one copy is cheaper than two packets */

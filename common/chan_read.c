@@ -78,6 +78,18 @@ make_room(struct chan_reader *in, size_t need)
 	return resize(in, cap);
 }
 
+/* Where a large frame came, the next may be as large. After a pause, which heartbeats end, the
+ * memory goes. */
+static void
+shrink_after_pause(struct ats_chan *c)
+{
+	struct chan_reader *in = &c->in;
+
+	if (in->cap > CHAN_IN_BASE && in->pos == in->end && !in->have_head &&
+	    ats_clock_us() - c->last_rx_us >= CHAN_KEEP_US)
+		(void)resize(in, CHAN_IN_BASE);
+}
+
 /* One recv. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */
 static int
 fill(struct ats_chan *c, size_t need)
@@ -86,6 +98,7 @@ fill(struct ats_chan *c, size_t need)
 	size_t room;
 	ssize_t got;
 
+	shrink_after_pause(c);
 	if (make_room(in, need) < 0) {
 		ats_chan_fail(c, ATS_E_NOMEM, "out of memory");
 		return -1;
@@ -231,7 +244,7 @@ deliver(struct ats_chan *c)
 		return -1;
 	if (in->pos == in->end)
 		in->pos = in->end = 0;
-	if (in->cap > CHAN_IN_BASE && unread(in) <= CHAN_IN_BASE)
+	if (in->cap > CHAN_IN_KEEP && unread(in) <= CHAN_IN_BASE)
 		(void)resize(in, CHAN_IN_BASE);
 	return 1;
 }

@@ -18,10 +18,13 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-#define READ_A_TURN (64u << 10)
+#define READ_A_TURN ((64u << 10) - 1)	/* with its NUL what an empty buffer keeps */
 #define SKIP_MAX (256u << 20)		/* of one line that is too long */
 #define OUT_HIGH (4u << 20)		/* above it nothing more is read from this client */
 #define OUT_LOW (1u << 20)
+#define OUT_SMALL (64u << 10)		/* allocated always */
+#define OUT_KEEP (1u << 20)		/* and for KEEP_S after an answer */
+#define KEEP_S 1
 
 static void on_readable(evutil_socket_t fd, short what, void *arg);
 static void on_writable(evutil_socket_t fd, short what, void *arg);
@@ -37,6 +40,7 @@ client_new(struct engine *e, int fd, uint64_t uid, int pid)
 	}
 	c->e = e;
 	c->fd = fd;
+	ats_fd_widen(fd);
 	c->uid = uid;
 	c->pid = pid;
 	TAILQ_INIT(&c->waiters);
@@ -234,7 +238,12 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 	char *to;
 
-	(void)what;
+	if ((what & EV_TIMEOUT) != 0) {
+		(void)event_remove_timer(c->readable);
+		if (c->out.len == 0)
+			ats_buf_reset(&c->out);
+		return;
+	}
 	if (ats_buf_reserve(&c->in, READ_A_TURN, &to) < 0) {
 		client_drop(c, "no memory for a line");
 		return;
@@ -261,6 +270,17 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 
 /* ---- out ------------------------------------------------------------------------- */
 
+/* An answer goes into pages that are there, when the last one was not long ago. */
+static void
+keep_memory(struct client *c)
+{
+	static const struct timeval a_while = { KEEP_S, 0 };
+
+	if (c->out.cap <= OUT_SMALL || c->out.cap > OUT_KEEP || c->paused || c->half_closed ||
+	    event_add(c->readable, &a_while) < 0)
+		ats_buf_reset(&c->out);
+}
+
 static void
 write_out(struct client *c)
 {
@@ -283,7 +303,7 @@ write_out(struct client *c)
 		ats_buf_consume(&c->out, (size_t)n);
 	}
 	if (c->out.len == 0) {
-		ats_buf_reset(&c->out);
+		keep_memory(c);
 		if (c->half_closed && c->nwaiters == 0)
 			client_drop(c, "closed");
 	}

@@ -5,6 +5,7 @@
  * Order: options, log, descriptors, settings, journal, parts, confinement, loop, stop. */
 #include <event2/event.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,9 @@ main(int argc, char **argv)
 	struct options o;
 	struct ats_err err = { 0 };
 
+	/* Answers come and go in the heap: a mapping for each costs faults for all its pages. */
+	(void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	parse_options(argc, argv, &o);
 	ats_log_init("engine", ATS_LOG_INFO, STDERR_FILENO);
 	check_fds(&o);
