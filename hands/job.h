@@ -60,6 +60,8 @@ struct job_head {
 #define REPLY_RENDER 6u		/* read worker: the result, but its content is still to be drawn, of
 				 * the descriptor that comes along; payload: struct render_ask,
 				 * then the document's path */
+#define REPLY_TEXT 7u		/* worker: a part of the content, no json, before the RESULT, whose
+				 * own payload, if it has one, stands in place of all of them */
 struct reply_head {
 	uint32_t what;
 	uint32_t json_len;

@@ -177,12 +177,11 @@ make_parts(struct front *f)
 	int spill = take(FRONT_FD_SPILL), listen = take(FRONT_FD_LISTEN);
 	int link = take(FRONT_FD_LINK);
 
-	f->rx = ats_malloc(FRONT_RX_BYTES);
+	ats_buf_init(&f->rx, FRONT_RX_MAX);
 	f->block = ats_malloc(FRONT_BLOCK_BYTES);
 	ats_buf_init(&f->arena, 1u << 20);
 	ats_buf_init(&f->out, WORKER_JSON_MAX + 4096);
-	if (f->rx == NULL || f->block == NULL ||
-	    ats_id_new("h", f->boot, sizeof(f->boot)) < 0)
+	if (f->block == NULL || ats_id_new("h", f->boot, sizeof(f->boot)) < 0)
 		return -ATS_E_NOMEM;
 	f->spills = spill_store_new(spill);
 	if (f->spills == NULL)
@@ -212,7 +211,7 @@ free_parts(struct front *f)
 	spill_store_free(f->spills);
 	ats_buf_done(&f->arena);
 	ats_buf_done(&f->out);
-	free(f->rx);
+	ats_buf_done(&f->rx);
 	free(f->block);
 }
 

@@ -20,6 +20,8 @@ struct spill_store;
 
 #define FRONT_ENV_MAX 112
 #define FRONT_RX_BYTES (64u << 10)     /* one read from a worker */
+#define FRONT_RX_MAX (5u << 20)	       /* a reply with what came before it */
+#define FRONT_RX_KEEP (512u << 10)     /* of it, until the pool is idle */
 #define FRONT_BLOCK_BYTES (128u << 10) /* one read from a pipe */
 
 struct front_options {
@@ -45,9 +47,11 @@ struct front {
 	char boot[32];
 	bool draining; /* no more calls; ends when idle */
 	bool unconfined; /* the self-test failed: no call was taken, none will be */
-	/* Scratch of one callback. rx holds a reply while it is handled; block is for
-	 * pipes; out is for a message being made. Nobody keeps a pointer into them. */
-	char *rx;
+	/* Memory for the next reply. Who reads takes it, and gives it back when the reply has
+	 * been handled: large ones come into pages that are there. Empty after idle time. */
+	struct ats_buf rx;
+	/* Scratch of one callback: block is for pipes, out for a message being made. Nobody
+	 * keeps a pointer into them. */
 	char *block;
 	struct ats_buf arena; /* strings of the message being decoded */
 	struct ats_buf out;

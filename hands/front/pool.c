@@ -37,6 +37,7 @@ struct pool {
 	unsigned live; /* processes that GONE has not named */
 	bool started;
 	struct event idle;
+	uint64_t touched_us; /* when the last call ended */
 };
 
 static const unsigned targets[PROFILES] = {
@@ -369,7 +370,9 @@ on_idle(evutil_socket_t fd, short what, void *arg)
 		refill(z);
 		again = again || !TAILQ_EMPTY(&z->released) || !TAILQ_EMPTY(&z->ended);
 	}
-	if (again)
+	if (now - p->touched_us >= POOL_GONE_US)
+		ats_buf_done(&p->f->rx);
+	if (again || p->f->rx.base != NULL)
 		arm_idle(p, POOL_GONE_US);
 }
 
@@ -508,6 +511,7 @@ pool_wait_cancel(struct pool *p, enum ats_profile profile, struct pool_waiter *w
 void
 pool_touch(struct pool *p)
 {
+	p->touched_us = ats_clock_us();
 	arm_idle(p, POOL_IDLE_US);
 }
 

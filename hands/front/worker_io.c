@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define TX_MAX (24u << 20)
-#define RX_MAX (sizeof(struct reply_head) + WORKER_JSON_MAX + WORKER_PAYLOAD_MAX)
 #define READS_PER_TURN 8
 
 union one_fd { /* aligned as a control message must be */
@@ -56,7 +55,7 @@ worker_new(struct front *f, enum ats_profile profile, uint64_t serial, const int
 		w->err = nfds > 2 ? fds[2] : -1;
 		w->in = nfds > 3 ? fds[3] : -1;
 		w->passed = -1;
-		ats_buf_init(&w->rx, RX_MAX);
+		ats_buf_init(&w->rx, FRONT_RX_MAX);
 		ats_buf_init(&w->tx, TX_MAX);
 		ok = event_assign(&w->read_ev, f->base, w->sock, EV_READ | EV_PERSIST,
 			 on_readable, w) == 0 &&
@@ -247,13 +246,16 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 /* ---- in ---------------------------------------------------------------------------- */
 /* Size of the reply that begins at p, 0 when its head is not whole, or -ATS_E_PROTO. */
 static long
-reply_size(const char *p, size_t n, struct reply_head *ret)
+reply_size(const struct worker *w, const char *p, size_t n, struct reply_head *ret)
 {
 	if (n < sizeof(*ret))
 		return 0;
 	memcpy(ret, p, sizeof(*ret));
-	if (ret->what < REPLY_RESULT || ret->what > REPLY_RENDER || ret->zero != 0 ||
+	if (ret->what < REPLY_RESULT || ret->what > REPLY_TEXT || ret->zero != 0 ||
 	    ret->json_len > WORKER_JSON_MAX || ret->payload_len > WORKER_PAYLOAD_MAX)
+		return -ATS_E_PROTO;
+	if (ret->what == REPLY_TEXT &&
+	    (ret->json_len > 0 || ret->payload_len > WORKER_PAYLOAD_MAX - w->text_n))
 		return -ATS_E_PROTO;
 	return (long)(sizeof(*ret) + ret->json_len + ret->payload_len);
 }
@@ -265,33 +267,53 @@ misbehaved(struct worker *w)
 	worker_lost(w, -1);
 }
 
-/* Hands out the whole replies in p. Returns bytes used, or -1: the worker is not there
- * any more. */
-static long
-deliver(struct worker *w, const char *p, size_t n)
+/* One whole reply at p in rx, whose first text_n bytes are content: more of it, or a reply
+ * for the owner. */
+static void
+deliver_one(struct worker *w, struct ats_buf *rx, char *p, struct reply_head *h)
 {
+	const char *json = p + sizeof(*h), *payload = json + h->json_len;
+
+	if (h->what == REPLY_TEXT) {
+		memmove(rx->data + w->text_n, payload, h->payload_len);
+		w->text_n += h->payload_len;
+		return;
+	}
+	if (h->what == REPLY_RESULT && h->payload_len == 0 && w->text_n > 0) {
+		payload = rx->data;
+		h->payload_len = (uint32_t)w->text_n;
+	}
+	w->ops->reply(w->ctx, h, json, payload);
+}
+
+/* Hands out the whole replies in rx; what stays there is content and the part of a reply.
+ * False: the worker is not there any more. */
+static bool
+deliver(struct worker *w, struct ats_buf *rx)
+{
+	size_t at = w->text_n, rest;
 	struct reply_head h;
-	size_t used = 0;
 	long size;
 
-	while (
-	    (size = reply_size(p + used, n - used, &h)) > 0 && (size_t)size <= n - used) {
-		const char *json = p + used + sizeof(h);
-
-		used += (size_t)size;
+	while ((size = reply_size(w, rx->data + at, rx->len - at, &h)) > 0 &&
+	       (size_t)size <= rx->len - at) {
 		if (w->state != WORKER_BUSY || w->ops == NULL) {
 			misbehaved(w);
-			return -1;
+			return false;
 		}
-		w->ops->reply(w->ctx, &h, json, json + h.json_len);
+		deliver_one(w, rx, rx->data + at, &h);
 		if (w->state != WORKER_BUSY)
-			return -1;
+			return false;
+		at += (size_t)size;
 	}
 	if (size < 0) {
 		misbehaved(w);
-		return -1;
+		return false;
 	}
-	return (long)used;
+	rest = rx->len - at;
+	memmove(rx->data + w->text_n, rx->data + at, rest);
+	ats_buf_truncate(rx, w->text_n + rest);
+	return true;
 }
 
 /* A descriptor that comes along is kept, the newest one. */
@@ -309,17 +331,18 @@ take(struct worker *w, char *p, size_t n)
 	return got;
 }
 
-/* 1 go on, 0 enough for this turn, -1 the worker is gone from our hands. */
+/* Reads into rx. 1 go on, 0 enough for this turn, -1 the worker is gone from our hands. */
 static int
-read_once(struct worker *w)
+read_into(struct worker *w, struct ats_buf *rx)
 {
-	char *rx = w->f->rx;
-	ssize_t n = take(w, rx, FRONT_RX_BYTES);
-	long used;
+	ssize_t n = -ATS_E_PROTO;
+	char *to;
 
+	if (ats_buf_reserve(rx, FRONT_RX_BYTES, &to) == 0)
+		n = take(w, to, FRONT_RX_BYTES);
 	if (n == -ATS_E_AGAIN)
 		return 0;
-	if (n == -ATS_E_PROTO) {	/* more descriptors than any reply has */
+	if (n == -ATS_E_PROTO) {	/* more bytes or descriptors than any reply has */
 		misbehaved(w);
 		return -1;
 	}
@@ -327,25 +350,36 @@ read_once(struct worker *w)
 		pool_on_eof(w->f->pool, w);
 		return -1;
 	}
-	if (w->rx.len == 0) {
-		used = deliver(w, rx, (size_t)n);
-		if (used < 0)
-			return -1;
-		if (used < n && ats_buf_add(&w->rx, rx + used, (size_t)(n - used)) < 0) {
-			misbehaved(w);
-			return -1;
-		}
-		return n == FRONT_RX_BYTES;
+	ats_buf_commit(rx, (size_t)n);
+	return deliver(w, rx) ? n == FRONT_RX_BYTES : -1;
+}
+
+static struct ats_buf
+steal(struct ats_buf *b)
+{
+	struct ats_buf stolen = *b;
+
+	ats_buf_init(b, b->max);
+	return stolen;
+}
+
+/* The bytes are nobody's while they are handled: that may end the worker. */
+static int
+read_once(struct worker *w)
+{
+	struct front *f = w->f;
+	struct ats_buf rx = steal(w->rx.len > 0 ? &w->rx : &f->rx);
+	int rc = read_into(w, &rx);
+
+	if (rc >= 0 && rx.len > 0) {
+		w->rx = rx;
+	} else if (f->rx.base == NULL && rx.cap <= FRONT_RX_KEEP) {
+		ats_buf_truncate(&rx, 0);
+		f->rx = rx;
+	} else {
+		ats_buf_done(&rx);
 	}
-	if (ats_buf_add(&w->rx, rx, (size_t)n) < 0) {
-		misbehaved(w);
-		return -1;
-	}
-	used = deliver(w, w->rx.data, w->rx.len);
-	if (used < 0)
-		return -1;
-	ats_buf_consume(&w->rx, (size_t)used);
-	return n == FRONT_RX_BYTES;
+	return rc;
 }
 
 static void

@@ -18,7 +18,8 @@
 struct front;
 
 struct worker_ops {
-	/* A whole reply; json and payload are borrowed. May release the worker. */
+	/* A whole reply; json and payload are borrowed. May release the worker. REPLY_TEXT
+	 * does not get here: what came so is the payload of the RESULT. */
 	void (*reply)(
 	    void *ctx, const struct reply_head *h, const char *json, const char *payload);
 	/* It ended, or broke the rules and was killed, before it was released. status is
@@ -41,6 +42,7 @@ struct worker {
 	int passed;	  /* that came with a reply (REPLY_DATA, REPLY_RENDER), owned, or -1 */
 	struct event read_ev, write_ev;
 	struct ats_buf rx, tx; /* an unfinished reply, an unsent job */
+	size_t text_n;	       /* bytes of rx that are content, ahead of its result */
 	const struct worker_ops *ops;
 	void *ctx;
 };

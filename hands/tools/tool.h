@@ -42,6 +42,11 @@ struct tool_env {		/* borrowed for the call */
 	/* Progress to the caller; may be called at most some times a second. */
 	void (*progress)(void *ctx, const char *message, uint64_t done);
 	void *progress_ctx;
+	/* Sends what is in the result's text, which nothing will change any more, and empties it:
+	 * a long text is not held whole. Ends at a character's end. A tool that fails later does
+	 * so with tool_fail: its text stands in place of all that was given. May be NULL. */
+	int (*give)(void *ctx);
+	void *give_ctx;
 };
 /* Pages that a program of the shell profile has to draw, see hands/front/render.h. The text of
  * such a result is the document's path. */
@@ -59,6 +64,7 @@ struct tool_result {		/* made by the worker with tool_result_init */
 	struct ats_buf output;	/* structured JSON object, or empty */
 	struct ats_buf reads;	/* JSON array elements of ctx_read without [], or empty */
 	size_t blocked;		/* bytes of text that are in a block */
+	bool has_given;		/* text went ahead, see give */
 	struct tool_render render;
 };
 struct tool {

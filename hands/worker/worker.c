@@ -86,6 +86,24 @@ make_payload(const struct tool_result *res, struct ats_buf *aside, struct ats_sl
 }
 
 static int
+give(void *ctx)
+{
+	ATS_CLEANUP_BUF struct ats_buf aside = { 0 };
+	struct run *r = ctx;
+	struct tool_result *res = &r->result;
+	struct ats_slice text = { "", 0 };
+	int rc;
+
+	ats_buf_init(&aside, 3u << 20);
+	rc = make_payload(res, &aside, &text);
+	if (rc == 0)
+		rc = job_reply(r->sock, REPLY_TEXT, NULL, 0, text.p, text.n);
+	res->has_given = true;
+	ats_buf_consume(&res->text, res->text.len);
+	return rc;
+}
+
+static int
 send_result(struct run *r, uint64_t run_us)
 {
 	ATS_CLEANUP_BUF struct ats_buf delta = { 0 };
@@ -109,6 +127,8 @@ send_result(struct run *r, uint64_t run_us)
 		rc = make_delta(r, &delta);
 		m.ctx_delta = (struct ats_slice){ delta.data, delta.len };
 	}
+	if (rc == 0 && res->has_given && !res->is_error)
+		rc = give(r);
 	if (rc == 0)
 		rc = make_payload(res, &aside, &text);
 	ats_buf_reset(&r->json);
@@ -216,6 +236,8 @@ set_env(struct run *r)
 	r->env.reads = r->reads;
 	r->env.progress = send_progress;
 	r->env.progress_ctx = r;
+	r->env.give = give;
+	r->env.give_ctx = r;
 }
 
 /* Whether this worker may run the tool; the checks of any are made in a read worker. */

@@ -300,8 +300,8 @@ start(struct play *p)
 	int pair[2], ends[PROFILES];
 
 	p->f.base = event_base_new();
-	p->f.rx = malloc(FRONT_RX_BYTES);
-	FUZZ_CHECK(p->f.base != NULL && p->f.rx != NULL);
+	ats_buf_init(&p->f.rx, FRONT_RX_MAX);
+	FUZZ_CHECK(p->f.base != NULL);
 	for (unsigned i = 0; i < PROFILES; i++) {
 		FUZZ_CHECK(ats_fd_socketpair(SOCK_SEQPACKET, pair) == 0);
 		FUZZ_CHECK(ats_fd_nonblock(pair[0], true) == 0);
@@ -321,7 +321,7 @@ stop(struct play *p)
 	(void)event_base_loop(p->f.base, EVLOOP_NONBLOCK);
 	pool_free(p->f.pool);
 	event_base_free(p->f.base);
-	free(p->f.rx);
+	ats_buf_done(&p->f.rx);
 	for (unsigned i = 0; i < PROFILES; i++)
 		ats_fd_close(&p->zygote[i]);
 	for (size_t i = 0; i < p->npeers; i++)

@@ -385,7 +385,7 @@ rig_new(bool ready)
 		.confinement = "{\"verified\":false}",
 	};
 	r->f.base = event_base_new();
-	r->f.rx = malloc(FRONT_RX_BYTES);
+	ats_buf_init(&r->f.rx, FRONT_RX_MAX);
 	r->f.block = malloc(FRONT_BLOCK_BYTES);
 	ats_buf_init(&r->f.arena, 1u << 20);
 	ats_buf_init(&r->f.out, 2u << 20);
@@ -430,7 +430,7 @@ rig_free(struct rig *r)
 	spill_store_free(r->f.spills);
 	ats_buf_done(&r->f.arena);
 	ats_buf_done(&r->f.out);
-	free(r->f.rx);
+	ats_buf_done(&r->f.rx);
 	free(r->f.block);
 	event_base_free(r->f.base);
 	ats_fd_close(&r->brain);

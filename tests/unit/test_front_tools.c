@@ -23,6 +23,60 @@ START_TEST(call_read_gets_the_workers_result_with_times)
 }
 END_TEST
 
+/* Content that came ahead is the result's, unless that brings its own. */
+START_TEST(text_ahead_of_a_result_is_its_content)
+{
+	static char part[12000];
+	struct rig *r = rig_new(true);
+	struct frame fr;
+
+	for (uint64_t id = 20; id < 24; id++) {
+		bool own = id % 2 != 0;
+		struct fake_worker *w;
+
+		call_tool(r, id, "Read", "{\"file_path\":\"a\"}", "");
+		w = read_job(r, id, ATS_PROFILE_READ);
+		for (int i = 0; i < 5; i++) {
+			memset(part, 'a' + i, sizeof(part));
+			reply(w, REPLY_TEXT, "", part, sizeof(part));
+			turn(r);
+		}
+		reply(w, REPLY_RESULT, "{\"outcome\":\"done\"}", "own", own ? 3 : 0);
+		expect(r, ATS_FRAME_RESULT, id, &fr);
+		ck_assert_uint_eq(fr.h.payload_len, own ? 3 : 5 * sizeof(part));
+		for (size_t i = 0; !own && i < fr.h.payload_len; i++)
+			ck_assert_int_eq(fr.payload[i], (int)('a' + i / sizeof(part)));
+	}
+	rig_free(r);
+}
+END_TEST
+
+START_TEST(text_ahead_is_bounded)
+{
+	static char part[64u << 10];
+	static const struct reply_head odd = { .what = REPLY_TEXT, .json_len = 2 };
+	struct rig *r = rig_new(true);
+	struct fake_worker *w;
+	struct frame fr;
+
+	call_tool(r, 30, "Read", "{\"file_path\":\"a\"}", "");
+	w = read_job(r, 30, ATS_PROFILE_READ);
+	for (size_t n = 0; n <= WORKER_PAYLOAD_MAX; n += sizeof(part)) {
+		reply(w, REPLY_TEXT, "", part, sizeof(part));
+		turn(r);
+	}
+	expect(r, ATS_FRAME_RESULT, 30, &fr);
+	ck_assert(strstr(fr.json, "\"is_error\":true") != NULL);
+	gone(r, w, SIGKILL);
+	call_tool(r, 31, "Read", "{\"file_path\":\"a\"}", "");
+	w = read_job(r, 31, ATS_PROFILE_READ);
+	ck_assert_int_eq(ats_fd_write_all(w->sock, &odd, sizeof(odd)), 0);
+	expect(r, ATS_FRAME_RESULT, 31, &fr);
+	ck_assert(strstr(fr.json, "\"is_error\":true") != NULL);
+	rig_free(r);
+}
+END_TEST
+
 START_TEST(worker_that_answers_nonsense_is_killed_and_reported)
 {
 	static const struct {
@@ -244,6 +298,7 @@ START_TEST(calls_over_the_limit_are_not_started)
 END_TEST
 
 ATS_UNIT_MAIN("front_tools", call_read_gets_the_workers_result_with_times,
+    text_ahead_of_a_result_is_its_content, text_ahead_is_bounded,
     worker_that_answers_nonsense_is_killed_and_reported,
     worker_that_passes_several_descriptors_is_lost,
     worker_with_an_impossible_reply_head_is_lost, worker_that_dies_is_named_by_how,
