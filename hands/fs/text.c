@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LOOK_AT (64u << 10)
-
 /* texty: a text may begin so, too; then a NUL must be near */
 static const struct {
 	const char *magic;
@@ -45,7 +43,7 @@ static const struct {
 bool
 text_is_binary(const char *p, size_t n, const char **ret_what)
 {
-	bool nul = memchr(p, '\0', n < LOOK_AT ? n : LOOK_AT) != NULL;
+	bool nul = memchr(p, '\0', n < TEXT_LOOK_AT ? n : TEXT_LOOK_AT) != NULL;
 	bool utf16 = n >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0);
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(magics); i++)

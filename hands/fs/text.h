@@ -13,7 +13,8 @@ enum text_kind {
 	TEXT_BYTES,		/* some other 8-bit encoding */
 	TEXT_BINARY		/* a NUL byte near the start, or UTF-32 */
 };
-/* Looks at the whole of p for UTF-8, at the first 64 KiB for NUL. */
+#define TEXT_LOOK_AT (64u << 10) /* the start of a file: no text has a NUL there */
+/* Looks at the whole of p for UTF-8, at its start for NUL. */
 enum text_kind text_detect(const char *p, size_t n);
 /* Whether the start of a file says that it is no text; *ret_what names what it is. */
 bool text_is_binary(const char *p, size_t n, const char **ret_what);

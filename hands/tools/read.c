@@ -23,6 +23,9 @@
 
 #define HASH_MAX (64u << 20)	/* larger ones, which no tool can change, are not hashed */
 #define STEP (64u << 10)
+/* A page's steps are short: each page of memory that a worker writes for the first time costs
+ * more than the bytes in it. */
+#define PAGE_STEP (16u << 10)
 
 struct doc {			/* the file */
 	struct fs_place pl;
@@ -132,26 +135,47 @@ time_is_up(const struct tool_env *env)
 /* Where a file is read to, a step at a time. */
 struct stream {
 	int fd;
-	char *buf;			/* STEP */
+	char *buf;
+	size_t step;			/* size of buf */
 	struct ats_sha256 *hash;	/* of what was read, or NULL */
 	uint64_t n;			/* bytes read */
+	uint64_t newlines;		/* in what no page shows any more */
+	char last;			/* byte that was read */
 };
 
 /* As read(2), and hashed. */
 static ssize_t
 step(struct stream *s)
 {
-	ssize_t n = ats_fd_read(s->fd, s->buf, STEP);
+	ssize_t n = ats_fd_read(s->fd, s->buf, s->step);
 
 	if (n > 0) {
 		s->n += (uint64_t)n;
+		s->last = s->buf[n - 1];
 		if (s->hash != NULL)
 			ats_sha256_add(s->hash, s->buf, (size_t)n);
 	}
 	return n;
 }
 
-/* Reads until the page is full, or the time is up: what there is then, and where to go on. */
+static uint64_t
+newlines(const char *p, size_t n)
+{
+	return text_count_lines(p, n) - (n > 0 && p[n - 1] != '\n');
+}
+
+/* What has to be looked at whole if it can be held: all but plain text. */
+static bool
+wants_whole(const struct doc *d, const struct read_page *page, const char *p, size_t n)
+{
+	return d->judge.size <= READ_WHOLE_BYTES &&
+	       (image_claims(p, n) != NULL || read_is_utf16(p, n) ||
+		   pdf_claims(p, n, read_ends_in(d->pl.path, ".pdf")) ||
+		   (read_ends_in(d->pl.path, ".ipynb") && !page->is_asked));
+}
+
+/* Reads until the page is full, or the time of a large file is up: what there is then, and
+ * where to go on. 1: this is not for streams. */
 static int
 stream_page(const struct tool_env *env, struct stream *s, struct doc *d,
     struct read_page *page, struct tool_result *out)
@@ -165,14 +189,21 @@ stream_page(const struct tool_env *env, struct stream *s, struct doc *d,
 		size_t skip = 0;
 
 		if (s->n == (uint64_t)n) {
+			if (wants_whole(d, page, s->buf, (size_t)n))
+				return 1;
 			kind = read_judge(&d->judge, s->buf, (size_t)n, false, &im, out);
 			if (kind != READ_TEXT)
 				return kind == READ_PDF
 					   ? ask_for_pages(d, s->buf, (size_t)n, out) : 0;
 			skip = n >= 3 && memcmp(s->buf, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+		} else if (s->n <= TEXT_LOOK_AT && memchr(s->buf, '\0', (size_t)n) != NULL) {
+			read_refuse_binary(&d->judge, "binary data", out);
+			return 0;
 		}
 		rc = read_page_add(page, s->buf + skip, (size_t)n - skip, false);
-		if (time_is_up(env))
+		if (rc == 0 && page->is_full)
+			s->newlines = newlines(s->buf + n - page->rest, page->rest);
+		if (d->judge.size > READ_WHOLE_BYTES && time_is_up(env))
 			return rc;
 	}
 	if (rc == 0 && n < 0)
@@ -186,9 +217,11 @@ static int
 read_stream(const struct tool_env *env, struct doc *d, struct read_page *page,
     struct tool_result *out)
 {
-	struct stream s = { .fd = d->fd, .buf = ats_malloc(STEP) };
-	char sha[ATS_SHA256_HEX] = "";
 	uint64_t size = d->judge.size;
+	bool is_large = size > READ_WHOLE_BYTES;
+	struct stream s = { .fd = d->fd, .buf = ats_malloc(PAGE_STEP), .step = PAGE_STEP };
+	char sha[ATS_SHA256_HEX] = "";
+	ssize_t n;
 	int rc;
 
 	if (s.buf == NULL)
@@ -196,14 +229,22 @@ read_stream(const struct tool_env *env, struct doc *d, struct read_page *page,
 	if (size <= HASH_MAX)
 		s.hash = ats_sha256_new();
 	rc = stream_page(env, &s, d, page, out);
+	/* the rest, for its hash */
 	while (rc == 0 && !out->is_error && s.hash != NULL && s.n < size &&
-	       !time_is_up(env) && step(&s) > 0)
-		;	/* the rest, for its hash */
+	       !(is_large && time_is_up(env)) && (n = step(&s)) > 0)
+		s.newlines += newlines(s.buf, (size_t)n);
+	if (rc == 0 && page->has_more && !is_large && s.n == size)
+		page->all_lines = page->line - 1 + s.newlines + (s.last != '\n');
 	if (s.hash != NULL && s.n == size)
 		ats_sha256_finish(s.hash, sha);
 	else
 		ats_sha256_free(s.hash);
 	free(s.buf);
+	if (rc == 1)
+		return lseek(d->fd, 0, SEEK_SET) < 0
+			   ? tool_fail(out, ATS_E_SYS, "%s cannot be read: %s",
+				 d->pl.path, strerror(errno))
+			   : read_hashed(d, page, out);
 	if (rc == 0 && !out->is_error && out->render.fd < 0)
 		rc = read_page_end(page, d->pl.path);
 	if (rc == 0 && !out->is_error)
@@ -241,7 +282,7 @@ static int
 send_raw(const struct tool_env *env, int fd, const struct stat *st,
     const struct fs_place *pl, struct tool_result *out)
 {
-	struct stream s = { .fd = fd, .buf = ats_malloc(STEP) };
+	struct stream s = { .fd = fd, .buf = ats_malloc(STEP), .step = STEP };
 	uint64_t size = (uint64_t)st->st_size;
 	char sha[ATS_SHA256_HEX] = "";
 	ssize_t n = 1;	/* until the end was seen */
@@ -292,8 +333,10 @@ run(const struct tool_env *env, const void *input, struct tool_result *out)
 	    in->has_offset && in->offset > 0 ? in->offset : 1,
 	    in->has_limit ? in->limit : READ_LINES_DEFAULT);
 	page.is_asked = d.judge.lines_asked;
-	rc = d.judge.size <= READ_WHOLE_BYTES ? read_hashed(&d, &page, out)
-					   : read_stream(env, &d, &page, out);
+	page.give = env->give;
+	page.give_ctx = env->give_ctx;
+	rc = d.judge.size < PAGE_STEP ? read_hashed(&d, &page, out)
+				      : read_stream(env, &d, &page, out);
 	ats_fd_close(&d.fd);
 	if (rc == 0 && out->render.fd >= 0 && lseek(out->render.fd, 0, SEEK_SET) < 0)
 		return tool_fail(out, ATS_E_SYS, "%s cannot be read: %s", d.pl.path,

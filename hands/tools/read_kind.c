@@ -64,6 +64,15 @@ judge_pdf(const struct read_judge *j, struct tool_result *out)
 	return READ_REFUSED;
 }
 
+void
+read_refuse_binary(const struct read_judge *j, const char *what, struct tool_result *out)
+{
+	(void)tool_fail(out, ATS_E_UTF8,
+	    "%s is %s (%llu bytes), which Read does not show.%s", j->path, what,
+	    (unsigned long long)j->size,
+	    strstr(what, "image") != NULL ? " Convert it to PNG with a command." : "");
+}
+
 enum read_kind
 read_judge(const struct read_judge *j, const char *p, size_t n, bool whole,
     struct image *ret, struct tool_result *out)
@@ -76,11 +85,7 @@ read_judge(const struct read_judge *j, const char *p, size_t n, bool whole,
 	if (pdf_claims(p, n, read_ends_in(j->path, ".pdf")))
 		return judge_pdf(j, out);
 	if (text_is_binary(p, n, &what))
-		(void)tool_fail(out, ATS_E_UTF8,
-		    "%s is %s (%llu bytes), which Read does not show.%s", j->path, what,
-		    size,
-		    strstr(what, "image") != NULL ? " Convert it to PNG with a command."
-						  : "");
+		read_refuse_binary(j, what, out);
 	else if (!whole && read_is_utf16(p, n))
 		(void)tool_fail(out, ATS_E_TOOBIG,
 		    "%s is UTF-16 text of more than %u bytes, which Read does not show.",

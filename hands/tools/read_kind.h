@@ -15,6 +15,8 @@ struct read_judge {
  * READ_IMAGE fills ret. READ_REFUSED: out says why. */
 enum read_kind read_judge(const struct read_judge *j, const char *p, size_t n, bool whole,
     struct image *ret, struct tool_result *out);
+/* As read_judge refuses what turns out not to be text. */
+void read_refuse_binary(const struct read_judge *j, const char *what, struct tool_result *out);
 bool read_is_utf16(const char *p, size_t n);
 bool read_ends_in(const char *path, const char *suffix);
 

@@ -55,6 +55,15 @@ cut_line(const char *s, size_t n)
 	return at < n ? at : text_cut(s, n, 4 * READ_LINE_MAX);
 }
 
+static int
+give(struct read_page *p)
+{
+	if (p->give == NULL || p->out->len < READ_GIVE_BYTES)
+		return 0;
+	p->given += p->out->len;
+	return p->give(p->give_ctx);
+}
+
 /* One whole line; total is its length in the file, s[0..n) what is kept of it. */
 static int
 put_line(struct read_page *p, const char *s, size_t n, uint64_t total)
@@ -62,12 +71,15 @@ put_line(struct read_page *p, const char *s, size_t n, uint64_t total)
 	/* As much as would be kept of it, had it come in pieces: so both are cut alike. */
 	size_t shown = cut_line(s, n < sizeof(p->held) ? n : sizeof(p->held)), len;
 	char *to;
-	int rc;
+	int rc = give(p);
 
+	if (rc < 0)
+		return rc;
 	rc = ats_buf_reserve(p->out, shown + 96, &to);
 	if (rc < 0 && rc != -ATS_E_TOOBIG)
 		return rc;
-	if (rc < 0 || (p->shown > 0 && p->out->len + shown + 96 > p->max_bytes)) {
+	if (rc < 0 || (p->shown > 0 &&
+	    p->given + p->out->len + shown + 96 > p->max_bytes)) {
 		p->is_full = p->has_more = true;
 		return 0;
 	}
@@ -149,8 +161,10 @@ read_page_add(struct read_page *p, const char *s, size_t n, bool last)
 		}
 		rc = end_line(p, s, (size_t)(nl - s), nl > s ? nl[-1] == '\r' :
 		    p->line_bytes > 0 && p->last_is_cr);
-		s = nl + 1;
+		if (!p->is_full)
+			s = nl + 1;
 	}
+	p->rest = (size_t)(end - s);
 	if (rc == 0 && last && !p->is_full && p->line_bytes > 0) {
 		/* the last line has no newline; a CR at its end belongs to it */
 		uint64_t total = p->line_bytes;
