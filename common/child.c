@@ -58,15 +58,34 @@ give_up(const struct plan *p, const char *step)
 	_exit(127);
 }
 
-void
-ats_child_reset_signals(void)
+static void
+unblock_signals(void)
 {
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void
+ats_child_default_signals(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+}
+
+void
+ats_child_reset_signals(void)
+{
+	ats_child_default_signals();
+	unblock_signals();
+}
+
+void
+ats_child_restore_signals(void)
+{
+	(void)signal(SIGPIPE, SIG_DFL);
+	unblock_signals();
 }
 
 static bool

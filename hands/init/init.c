@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/child.h"
 #include "common/clock.h"
 #include "common/confine/caps.h"
 #include "common/confine/landlock.h"
@@ -347,6 +348,8 @@ block_signals(void)
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	/* Once for all roles: what the launcher was started with ignored is no business of tools. */
+	ats_child_default_signals();
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 

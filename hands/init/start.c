@@ -120,7 +120,7 @@ run_child(const struct start_plan *p)
 		_exit(CONFINE_EXIT);
 	}
 	if (place(p, &exe) == 0) {
-		ats_child_reset_signals();
+		ats_child_restore_signals();
 		(void)syscall(
 		    SYS_execveat, exe, "", p->argv, ats_fault_env(), AT_EMPTY_PATH);
 	}

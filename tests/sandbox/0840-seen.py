@@ -6,6 +6,7 @@ that one of several walls holds; this shows that each of them stands."""
 import contextlib
 import os
 import resource
+import signal
 
 from roles import ALL as ROLES
 from roles import Running, roles, status
@@ -19,6 +20,7 @@ BOX = "namespaces"
 
 
 # What a launcher may bring along, and no process of the box may keep.
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
 if os.geteuid() == 0:
     os.setgroups([4])
     for limit in (resource.RLIMIT_CORE, resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE,
@@ -99,6 +101,12 @@ def _(_found, _stage, b):
     # NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE and all locks
     ats.equal(b.out("python3 -c 'import ctypes; print(ctypes.CDLL(None).prctl(27, 0, 0, 0, 0))'"),
               str(0b11101111), "PR_GET_SECUREBITS")
+
+
+@test("no signal is ignored for a command", ALL)
+def _(_found, _stage, b):
+    for start in ("", ": $_; "):        # a bash that waited, and one that is started for it
+        ats.equal(b.out(start + "echo \"[$(trap -p)]\""), "[]", "ignored")
 
 
 @test("nobody of the same user may look into one", [s for s in ALL if s.uid is not None])
