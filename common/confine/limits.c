@@ -32,15 +32,18 @@ limit_call(int resource, const struct pair *new, struct pair *old)
 static int
 limit_set(const struct ats_limit *l, struct ats_err *err)
 {
-	struct pair want, back;
+	struct pair had, want, back;
 
-	if (limit_call(l->resource, NULL, &want) < 0)
+	if (limit_call(l->resource, NULL, &had) < 0)
 		return ats_err_sys(err, "limits.%s: get", l->name);
+	want = had;
 	/* SIGXCPU comes at the soft limit, SIGKILL at the hard one. No limit is UINT64_MAX in
 	 * the kernel. */
 	if (l->value + (l->resource == RLIMIT_CPU ? ATS_LIMIT_CPU_GRACE_S : 0) < want.hard)
 		want.hard = l->value + (l->resource == RLIMIT_CPU ? ATS_LIMIT_CPU_GRACE_S : 0);
 	want.soft = l->value < want.hard ? l->value : want.hard;
+	if (want.soft == had.soft && want.hard == had.hard)
+		return 0;	/* it came from the parent so */
 	if (limit_call(l->resource, &want, NULL) < 0)
 		return ats_err_sys(err, "limits.%s: set", l->name);
 	if (limit_call(l->resource, NULL, &back) < 0 || back.soft != want.soft ||
