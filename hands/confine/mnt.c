@@ -111,15 +111,20 @@ make_private(int tree, struct ats_err *err)
 	return 0;
 }
 
-int
-mnt_put(int *tree, const char *path, struct ats_err *err)
+/* It is private already. */
+static int
+attach(int *tree, const char *path, struct ats_err *err)
 {
-	if (make_private(*tree, err) < 0)
-		return -ATS_E_SYS;
 	if (move_mount(*tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return ats_err_sys(err, "move_mount(%s)", path);
 	ats_fd_close(tree);
 	return 0;
+}
+
+int
+mnt_put(int *tree, const char *path, struct ats_err *err)
+{
+	return make_private(*tree, err) < 0 ? -ATS_E_SYS : attach(tree, path, err);
 }
 
 bool
@@ -172,10 +177,11 @@ mnt_fs(const char *type, const char *path, unsigned long flags, const char *data
 	return 0;
 }
 
-int
-mnt_readonly(int dirfd, const char *path, unsigned flags, struct ats_err *err)
+static int
+readonly(int dirfd, const char *path, unsigned flags, uint64_t propagation,
+    struct ats_err *err)
 {
-	struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY };
+	struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY, .propagation = propagation };
 
 	/* A file that was open for writing when its last user closed it or ended may be let go
 	 * a moment later; the kernel then says busy, and no event tells when it is over. */
@@ -185,6 +191,12 @@ mnt_readonly(int dirfd, const char *path, unsigned flags, struct ats_err *err)
 		(void)poll(NULL, 0, 1);
 	}
 	return 0;
+}
+
+int
+mnt_readonly(int dirfd, const char *path, unsigned flags, struct ats_err *err)
+{
+	return readonly(dirfd, path, flags, 0, err);
 }
 
 int
@@ -201,9 +213,8 @@ mnt_protect(const char *path, struct ats_err *err)
 	    AT_RECURSIVE);
 	if (tree < 0)
 		return ats_err_sys(err, "open_tree(%s)", path);
-	if (make_private(tree, err) < 0)
-		return -ATS_E_SYS;
-	if (mnt_readonly(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, err) < 0)
+	/* Private, too, see make_private. */
+	if (readonly(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, MS_PRIVATE, err) < 0)
 		return ats_err_wrap(err, "%s", path);
 	if (move_mount(
 		tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
@@ -214,16 +225,17 @@ mnt_protect(const char *path, struct ats_err *err)
 int
 mnt_cover(const char *from, const char *to, struct ats_err *err)
 {
+	struct mount_attr a = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+	    MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE };
 	ATS_CLEANUP_FD int tree = -1;
 	int rc;
 
 	if (access(to, F_OK) < 0)
 		return 0;
 	rc = mnt_clone_one(from, &tree, err);
-	if (rc == 0)
-		rc = mnt_set(
-		    tree, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
-	return rc < 0 ? rc : mnt_put(&tree, to, err);
+	if (rc == 0 && mount_setattr(tree, "", AT_EMPTY_PATH, &a, sizeof a) < 0)
+		rc = ats_err_sys(err, "mount_setattr(%s)", to);
+	return rc < 0 ? rc : attach(&tree, to, err);
 }
 
 int
