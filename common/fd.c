@@ -193,8 +193,11 @@ ats_fd_widen(int fd)
 int
 ats_fd_raise(int *fd, int min)
 {
-	int high = fcntl(*fd, F_DUPFD_CLOEXEC, min);
+	int high;
 
+	if (*fd >= min)
+		return 0;
+	high = fcntl(*fd, F_DUPFD_CLOEXEC, min);
 	ats_fd_close(fd);
 	*fd = high;
 	return high < 0 ? -ATS_E_SYS : 0;

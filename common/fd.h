@@ -31,8 +31,8 @@ ATS_NODISCARD int ats_fd_cloexec(int fd, bool on);
 /* Lets a whole answer of usual size stand in what is written to, a socket or a pipe, so that its
  * two ends do not wake each other for every part. Where it cannot be, it is only slower. */
 void ats_fd_widen(int fd);
-/* Moves *fd to a number of at least min, close-on-exec; the old one is closed in any case.
- * -ATS_E_SYS with errno, and *fd is -1. */
+/* Moves *fd, unless it is there, to a number of at least min, close-on-exec; the old one is closed
+ * in any case. -ATS_E_SYS with errno, and *fd is -1. */
 ATS_NODISCARD int ats_fd_raise(int *fd, int min);
 ATS_NODISCARD int ats_fd_pipe(int ret_fds[2], int flags);	/* O_CLOEXEC is added */
 ATS_NODISCARD int ats_fd_socketpair(int type, int ret_fds[2]);	/* AF_UNIX, CLOEXEC */

@@ -303,6 +303,18 @@ take_counter(int fd)
 	return fd;
 }
 
+/* So that what a monitor opens lies above the numbers that its shell's child fills at once, without
+ * being moved there one by one. */
+static void
+fill_low(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), fd = null;
+
+	while (fd >= 0 && fd < CONFINE_FD_MIN)
+		fd = fcntl(null, F_DUPFD_CLOEXEC, 0);
+	ats_fd_close(&fd);
+}
+
 static int
 start(struct zygote *z, enum ats_profile profile, struct ats_err *err)
 {
@@ -340,6 +352,8 @@ start(struct zygote *z, enum ats_profile profile, struct ats_err *err)
 		rc = open_roots(z, err);
 	else
 		rc = start_guard(z, err);
+	if (shell)
+		fill_low();
 	(void)malloc_trim(0);
 	return rc;
 }

@@ -170,19 +170,20 @@ START_TEST(peer_tells_who_connected)
 }
 END_TEST
 
-START_TEST(raise_moves_and_closes_the_low_one)
+START_TEST(raise_moves_what_lies_below)
 {
-	int fds[2], low;
+	int fd = open("/", O_PATH | O_CLOEXEC), low = fd, high;
 
-	ck_assert_int_eq(ats_fd_pipe(fds, 0), 0);
-	low = fds[0];
-	ck_assert_int_eq(ats_fd_raise(&fds[0], 100), 0);
-	ck_assert_int_ge(fds[0], 100);
-	ck_assert(is_cloexec(fds[0]));
-	ck_assert_int_eq(fcntl(low, F_GETFD), -1);
-	ck_assert_int_eq(ats_fd_raise(&fds[1], 1 << 30), -ATS_E_SYS);
-	ck_assert_int_eq(fds[1], -1);
-	ats_fd_close(&fds[0]);
+	ck_assert_int_eq(ats_fd_raise(&fd, 100), 0);
+	ck_assert_int_ge(fd, 100);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_lt(fcntl(low, F_GETFD), 0);
+	high = fd;
+	ck_assert_int_eq(ats_fd_raise(&fd, 100), 0);
+	ck_assert_int_eq(fd, high);
+	close(fd);
+	ck_assert_int_eq(ats_fd_raise(&fd, 200), -ATS_E_SYS);
+	ck_assert_int_eq(fd, -1);
 }
 END_TEST
 
@@ -212,8 +213,7 @@ START_TEST(widen_takes_more_and_never_less)
 }
 END_TEST
 
-ATS_UNIT_MAIN("fd", raise_moves_and_closes_the_low_one,
-    send_and_recv_pass_descriptors,
+ATS_UNIT_MAIN("fd", send_and_recv_pass_descriptors,
     recv_refuses_and_closes_more_than_asked_for, unix_listen_replaces_a_stale_socket_only,
     unix_address_too_long_is_an_error, slurp_reads_small_regular_files_only,
-    peer_tells_who_connected, widen_takes_more_and_never_less)
+    peer_tells_who_connected, raise_moves_what_lies_below, widen_takes_more_and_never_less)
