@@ -11,13 +11,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/child.h"
 #include "common/fd.h"
 #include "hands/worker/ender.h"
 
+#define STACK_BYTES (64u << 10)
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* What the waiting bash runs. A NUL on fd 3 says that fd 4, a file, has its fields, each with a
@@ -111,27 +111,36 @@ place_fds(const struct shell_plan *p, int status, struct ats_err *err)
 	return 0;
 }
 
-static void __attribute__((noreturn))
-run_child(const struct zygote_child *z, const struct shell_plan *p, int status, int ender)
+/* What a child needs to know. */
+struct beginning {
+	const struct zygote_child *z;
+	const struct shell_plan *p;
+	int status, ender;
+};
+
+static int __attribute__((noreturn))
+run_child(void *arg)
 {
+	const struct beginning *b = arg;
+	const struct shell_plan *p = b->p;
 	struct ats_err err = { 0 };
 	int rc = setsid() < 0 ? ats_err_sys(&err, "setsid") : 0;
 
 	if (rc == 0 && p->tty >= 0 && ioctl(p->tty, TIOCSCTTY, 0) < 0)
 		rc = ats_err_sys(&err, "ioctl(TIOCSCTTY)");
 	if (rc == 0)
-		rc = place_fds(p, status, &err);
+		rc = place_fds(p, b->status, &err);
 	if (rc == 0)
-		rc = confine_apply(z->confine, CONFINE_SHELL, &err);
-	if (rc == 0 && ender >= 0)
-		rc = ender_start(ender, &err);
+		rc = confine_apply(b->z->confine, CONFINE_SHELL, &err);
+	if (rc == 0 && b->ender >= 0)
+		rc = ender_start(b->ender, &err);
 	if (rc < 0) {
 		/* The parent reads a whole struct or nothing. */
-		if (ats_fd_write_all(status, &err, sizeof err) < 0)
+		if (ats_fd_write_all(b->status, &err, sizeof err) < 0)
 			_exit(CONFINE_EXIT);
 		_exit(CONFINE_EXIT);
 	}
-	ats_child_reset_signals();
+	ats_child_restore_signals();	/* the zygote was started with the defaults */
 	exec_program(p);
 }
 
@@ -149,6 +158,18 @@ open_ender(const struct zygote_child *z, int ends[2], struct ats_err *err)
 	    ats_fd_raise(&ends[1], CONFINE_FD_MIN) < 0)
 		return ats_err_sys(err, "dup");
 	return 0;
+}
+
+/* As by vfork(2): until it is another program the child has our memory, and we wait, so that
+ * nothing is copied for it. What it does before, like what it gives up, is its own; it has a stack
+ * of its own as well. */
+static pid_t
+begin(const struct beginning *b, unsigned long flags)
+{
+	static char stack[STACK_BYTES] __attribute__((aligned(16)));
+
+	return clone(run_child, stack + sizeof stack, (int)flags | CLONE_VM | CLONE_VFORK,
+	    (void *)(uintptr_t)b);
 }
 
 /* Waits for exec, or for the error that was in its place, then for the ender's word. */
@@ -183,9 +204,7 @@ shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tre
 	/* With an ender see SHELL_EXIT_SIGNAL; exec makes it SIGCHLD for the shell. */
 	flags |= ender[1] < 0 ? SIGCHLD : SHELL_EXIT_SIGNAL;
 	pid = ats_fd_raise(&status[1], CONFINE_FD_MIN) < 0 ? -1 :
-	    (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		run_child(z, p, status[1], ender[1]);
+	    begin(&(struct beginning){ z, p, status[1], ender[1] }, flags);
 	ats_fd_close(&status[1]);
 	ats_fd_close(&ender[1]);
 	rc = pid < 0 ? ats_err_sys(err, "clone(CLONE_FS)")
