@@ -93,6 +93,7 @@ FRONT := front link link_frames calls calls_frames pool worker_io tool_call rend
 	bash_image bash_notes exec exec_stdin background background_text bash_output kill_shell task_output task_stop report
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/tools/bash.o hands/tools/bash_output.o
 BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
+	hands/init/accept.o hands/init/attach.o hands/init/goodbye.o \
 	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
 	hands/worker/job.o hands/worker/warm.o hands/worker/monitor.o \

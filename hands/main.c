@@ -8,6 +8,7 @@
 
 #include "hands/confine/probe.h"
 #include "hands/front/front.h"
+#include "hands/init/attach.h"
 #include "hands/init/launcher.h"
 #include "hands/init/roles.h"
 #include "hands/worker/zygote.h"
@@ -22,6 +23,8 @@ main(int argc, char **argv)
 		return front_main(argc - 1, argv + 1);	/* confines itself first */
 	if (argc > 1 && strcmp(argv[1], ROLE_ZYGOTE) == 0)
 		return zygote_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "attach") == 0)
+		return attach_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &options, &err) < 0) {
 		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
 		return 2;

@@ -7,6 +7,7 @@
 
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "hands/front/background.h"
 #include "hands/front/calls.h"
@@ -143,8 +144,12 @@ send_hello(struct link *l)
 		.boot = f->boot,
 		.epoch = l->epoch,
 		.confinement = { f->opt.confinement, strlen(f->opt.confinement) },
+		.workspace = f->opt.workspace,
 	};
 
+	/* Such a name cannot be said in JSON: brain has no means to ask for it either. */
+	if (!ats_utf8_valid(m.workspace, strlen(m.workspace)))
+		m.workspace = NULL;
 	return link_send_msg(l, ATS_FRAME_HELLO, 0, &m);
 }
 
@@ -354,11 +359,29 @@ pause_accept(struct link *l)
 		(void)event_del(l->accept_ev);
 }
 
+/* As accept4. The launcher is trusted; its end is ours. */
+static int
+take_passed(struct link *l, int fd)
+{
+	int conn = -1;
+	size_t n = 0;
+	char byte;
+	ssize_t got = ats_fd_recv(fd, &byte, sizeof(byte), &conn, 1, &n);
+
+	errno = EAGAIN;
+	if (got == 0) {
+		(void)event_del(l->accept_ev);
+		front_stop(l->f, "the launcher is gone");
+	}
+	return n == 1 ? conn : -1;
+}
+
 static void
 on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	struct link *l = arg;
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int conn = l->passed ? take_passed(l, fd) :
+	    accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)what;
 	if (conn < 0) {
@@ -391,11 +414,15 @@ struct link *
 link_new(struct front *f, int first_fd, int listen_fd)
 {
 	struct link *l = ats_calloc(1, sizeof(*l));
+	socklen_t size = sizeof(int);
+	int listens = 0;
 
 	if (l == NULL)
 		return NULL;
 	l->f = f;
 	l->listen_fd = listen_fd;
+	l->passed = listen_fd >= 0 && getsockopt(listen_fd, SOL_SOCKET, SO_ACCEPTCONN,
+	    &listens, &size) == 0 && listens == 0;
 	l->retention = evtimer_new(f->base, on_retention, l);
 	if (listen_fd >= 0 && ats_fd_nonblock(listen_fd, true) == 0)
 		l->accept_ev =

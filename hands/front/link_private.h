@@ -17,6 +17,7 @@ struct link {
 	bool said_goodbye;
 	uint64_t epoch;
 	int listen_fd;
+	bool passed;	 /* by listen_fd come connections that the launcher accepted */
 	struct event *accept_ev;
 	struct event *retention;
 };

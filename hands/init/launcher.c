@@ -19,17 +19,17 @@
 #include "common/confine/caps.h"
 #include "common/confine/landlock.h"
 #include "common/fd.h"
-#include "common/frame.h"
 #include "common/log.h"
 #include "hands/confine/cgroup.h"
 #include "hands/confine/ns.h"
+#include "hands/init/accept.h"
 #include "hands/init/command.h"
+#include "hands/init/goodbye.h"
 #include "hands/init/mounts.h"
 #include "hands/init/places.h"
 #include "hands/init/relay.h"
 #include "hands/init/scratch.h"
 #include "hands/init/wait.h"
-#include "proto/msg.h"
 
 #define EXIT_UNCONFINED 125	/* nothing was run */
 
@@ -39,6 +39,7 @@ struct launcher {
 	bool namespaced;
 	int signals, link, listen;
 	struct relay relay;
+	struct acceptor acceptor;
 	struct cgroups groups;
 };
 
@@ -130,25 +131,11 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 	return rc;
 }
 
-/* Why there is no box, to a peer that waits for its hello: the last frame, and the only one
- * that the launcher writes. Nothing is read. */
+/* Why there is no box: the last frame to a peer that waits for its hello. */
 static void
 say_why(const struct launcher *l, const struct ats_err *why)
 {
-	const struct ats_frame_row *row = &ats_frame_rows[ATS_FRAME_GOODBYE];
-	ATS_CLEANUP_BUF struct ats_buf json = { 0 };
-	unsigned char head[ATS_FRAME_HEAD];
-	int fd = l->relay.sock >= 0 ? STDOUT_FILENO : l->link;
-
-	ats_buf_init(&json, 4096);
-	if (fd < 0 || ats_msg_encode(&row->shape, &(struct ats_msg_GOODBYE){
-		.code = ats_err_name(why->code), .text = why->text }, &json, NULL) < 0)
-		return;
-	ats_frame_head_put(&(struct ats_frame_head){ .len = ATS_FRAME_HEAD + (uint32_t)json.len,
-	    .type = row->type, .kind = row->kind, .json_len = (uint32_t)json.len }, head);
-	if (ats_fd_write_all(fd, head, sizeof head) < 0 ||
-	    ats_fd_write_all(fd, json.data, json.len) < 0)
-		return;		/* gone: it needs no reason */
+	goodbye_say(l->relay.sock >= 0 ? STDOUT_FILENO : l->link, why);
 }
 
 /* From the strongest to what min_level allows; says why for each that is not reached. Only what
@@ -225,8 +212,8 @@ take_peer(struct launcher *l, struct ats_err *err)
 	if (o->link_fd >= 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return ats_err_sys(err, "pdeathsig");
 	if (o->listen_path != NULL)
-		rc = ats_fd_unix_listen(
-		    o->listen_path, SOCK_STREAM, 0600, &l->listen, err);
+		rc = accept_start(&l->acceptor, o->listen_path, o->allow_uids,
+		    o->nallow_uids, &l->listen, err);
 	return rc == 0 && o->stdio ? take_stdio(l, err) : rc;
 }
 
@@ -235,7 +222,7 @@ static int
 run(struct launcher *l)
 {
 	struct wait w = { .signals = l->signals, .box = l->init,
-		.namespaced = l->namespaced, .relay = &l->relay };
+		.namespaced = l->namespaced, .relay = &l->relay, .acceptor = &l->acceptor };
 	struct ats_err err = { 0 };
 
 	ats_fd_close(&l->link);
@@ -258,6 +245,7 @@ launcher_run(const struct hands_options *o)
 
 	l.o = &own;
 	l.signals = l.link = l.listen = l.relay.sock = -1;
+	l.acceptor.listen = l.acceptor.to = -1;
 	ats_log_init("launcher", ATS_LOG_INFO, STDERR_FILENO);
 	mounts_complete();
 	if (own.state_dir == NULL) {
@@ -276,6 +264,7 @@ launcher_run(const struct hands_options *o)
 	}
 	code = run(&l);
 	cgroups_end(&l.groups);
+	accept_end(&l.acceptor);
 	if (o->listen_path != NULL)
 		(void)unlink(o->listen_path);
 	if (made[0] != '\0')

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hands/init/attach.h"
 #include "hands/match/ignore.h"
 
 static int
@@ -116,6 +117,21 @@ set_option(struct hands_options *o, const char *kv, struct ats_err *err)
 }
 
 static int
+add_uid(struct hands_options *o, const char *text, struct ats_err *err)
+{
+	char *end = NULL;
+	unsigned long long v = strtoull(text, &end, 10);
+
+	/* The last number stands for "none". */
+	if (*text < '0' || *text > '9' || *end != '\0' || v >= UINT32_MAX ||
+	    o->nallow_uids == OPTIONS_UIDS_MAX)
+		return ats_err_set(err, ATS_E_INVAL, "--allow-uid %s: a user's number, %d at most",
+		    text, OPTIONS_UIDS_MAX);
+	o->allow_uids[o->nallow_uids++] = (uid_t)v;
+	return 0;
+}
+
+static int
 check(const struct hands_options *o, struct ats_err *err)
 {
 	if (o->probe || o->help || o->version)
@@ -126,6 +142,8 @@ check(const struct hands_options *o, struct ats_err *err)
 	if (!o->stdio && o->link_fd < 0 && o->listen_fd < 0 && o->listen_path == NULL)
 		return ats_err_set(err, ATS_E_INVAL,
 		    "no peer: give --stdio, --listen unix:PATH or --link-fd N");
+	if (o->nallow_uids > 0 && o->listen_path == NULL)
+		return ats_err_set(err, ATS_E_INVAL, "--allow-uid needs --listen unix:PATH");
 	return 0;
 }
 
@@ -138,7 +156,8 @@ enum {
 	O_OPTION,
 	O_PROBE,
 	O_STDIO,
-	O_LISTEN
+	O_LISTEN,
+	O_ALLOW_UID
 };
 
 static const struct option longs[] = {
@@ -151,6 +170,7 @@ static const struct option longs[] = {
 	{ "probe", no_argument, NULL, O_PROBE },
 	{ "stdio", no_argument, NULL, O_STDIO },
 	{ "listen", required_argument, NULL, O_LISTEN },
+	{ "allow-uid", required_argument, NULL, O_ALLOW_UID },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -174,6 +194,7 @@ one(struct hands_options *o, int c, struct ats_err *err)
 			    err, ATS_E_INVAL, "--listen %s: unix:PATH", optarg);
 		o->listen_path = optarg + 5;
 		return 0;
+	case O_ALLOW_UID: return add_uid(o, optarg, err);
 	case 'h': o->help = true; return 0;
 	case 'V': o->version = true; return 0;
 	default: return ats_err_set(err, ATS_E_INVAL, "see ats-hands --help");
@@ -205,11 +226,14 @@ options_usage(void)
 {
 	(void)puts(
 	    "usage: ats-hands --workspace DIR --stdio | --listen unix:PATH | --link-fd N\n"
-	    "                 [--listen-fd N] [--state-dir DIR] [--sandbox ID]\n"
-	    "                 [--option NAME=VALUE]... [-- CMD ARG...]\n"
+	    "                 [--allow-uid N]... [--listen-fd N] [--state-dir DIR]\n"
+	    "                 [--sandbox ID] [--option NAME=VALUE]... [-- CMD ARG...]\n"
+	    "       ats-hands attach [--socket PATH]\n"
 	    "       ats-hands --probe\n\n"
 	    "The sandbox side: runs tools in DIR for a brain, behind every layer of\n"
-	    "confinement that this machine has; --probe prints which those are.\n\n"
+	    "confinement that this machine has; --probe prints which those are. attach\n"
+	    "joins stdin and stdout to one that listens (" ATTACH_SOCKET ").\n\n"
+	    "  --allow-uid N                  may attach, beside root and this user\n"
 	    "  --option min_level=namespaces|uid+landlock|landlock|none   refuse less\n"
 	    "  --option net=off|host          host: shells have this machine's network\n"
 	    "  --option retention_s=SECONDS   wait so long without a brain\n"

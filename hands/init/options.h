@@ -9,6 +9,7 @@
 
 #define OPTIONS_ENV_MAX 112
 #define OPTIONS_DENY_MAX 64
+#define OPTIONS_UIDS_MAX 16
 
 enum options_level { OPTIONS_NAMESPACES, OPTIONS_UID, OPTIONS_LANDLOCK, OPTIONS_NONE };
 
@@ -16,6 +17,8 @@ struct hands_options {
 	bool probe, stdio, help, version;
 	int link_fd, listen_fd;		/* -1: absent */
 	const char *listen_path;	/* --listen unix:PATH */
+	uid_t allow_uids[OPTIONS_UIDS_MAX];	/* that may attach there, too */
+	size_t nallow_uids;
 	const char *workspace, *state_dir, *sandbox;
 	const char *retention_s;
 	enum options_level min_level;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The byte relay of --stdio. Runs in the launcher; the bytes are brain's and front's. */
+ * The byte relay of --stdio and attach. Runs in the launcher, or as attach; the bytes are
+ * brain's and front's. */
 #include "hands/init/relay.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ relay_poll(const struct relay *r, struct pollfd p[RELAY_POLLS])
 	way_poll(&r->out, r->sock >= 0, &p[2], &p[3]);
 }
 
-/* False: the other side is gone. */
+/* False: nobody reads there any more. */
 static bool
 way_turn(struct relay_way *w, bool readable)
 {
@@ -71,8 +72,12 @@ relay_turn(struct relay *r, const struct pollfd p[RELAY_POLLS])
 
 	if (r->sock < 0)
 		return;
-	if (!way_turn(&r->in, p[0].revents != 0) ||
-	    !way_turn(&r->out, p[2].revents != 0) || (r->out.eof && r->out.n == 0)) {
+	if (!way_turn(&r->in, p[0].revents != 0)) {
+		/* It has closed its end, and said why before: that must still be carried. */
+		r->in.eof = true;
+		r->in.n = 0;
+	}
+	if (!way_turn(&r->out, p[2].revents != 0) || (r->out.eof && r->out.n == 0)) {
 		ats_fd_close(&r->sock);
 		return;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * --stdio: bytes between the launcher's stdin and stdout and the socket that front has as
- * its link. Carried, never looked at. */
+ * Bytes between stdin and stdout and a socket: of --stdio the one that front has as its link,
+ * of attach the one of a hands that listens. Carried, never looked at; a buffer each way, and
+ * the end of one way does not end the other. */
 #ifndef ATS_HANDS_INIT_RELAY_H
 #define ATS_HANDS_INIT_RELAY_H
 

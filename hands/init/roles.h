@@ -19,7 +19,9 @@
 
 /* front */
 #define FRONT_FD_LINK 3		/* first connection; absent: closed, or O_PATH */
-#define FRONT_FD_LISTEN 4	/* listening Unix stream socket; absent as above */
+/* A listening Unix stream socket, or a SEQPACKET one by which the launcher passes those that it
+ * accepted, one a datagram; absent as above. */
+#define FRONT_FD_LISTEN 4
 #define FRONT_FD_READ 5		/* zygote sockets, SEQPACKET, struct zygote_msg */
 #define FRONT_FD_WRITE 6
 #define FRONT_FD_SHELL 7

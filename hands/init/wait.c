@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "hands/init/accept.h"
 #include "hands/init/relay.h"
 #include "hands/worker/tree.h"
 
@@ -142,11 +143,11 @@ wait_for_end(const struct wait *w)
 {
 	struct loop l = { .w = w, .box = { .pid = w->box }, .command = { .pid = w->command },
 		.code = -1 };
-	struct pollfd p[1 + RELAY_POLLS] = { { .fd = w->signals, .events = POLLIN } };
+	struct pollfd p[2 + RELAY_POLLS] = { { .fd = w->signals, .events = POLLIN } };
 
 	reap(&l);	/* what ended before its signal was taken */
 	while (!l.box.ended || (l.command.pid > 0 && !l.command.ended)) {
-		int left = time_left(&l);
+		int left = time_left(&l), pause;
 
 		if (left == 0) {
 			ats_log(ATS_LOG_WARN, "what does not end is killed", NULL);
@@ -155,10 +156,17 @@ wait_for_end(const struct wait *w)
 			l.kill_at_ms = UINT64_MAX;
 			continue;
 		}
-		relay_poll(w->relay, p + 1);
-		if (poll(p, ATS_ARRAY_LEN(p), left) < 0 && errno != EINTR)
-			break;
-		relay_turn(w->relay, p + 1);
+		pause = accept_poll(w->acceptor, &p[1]);
+		if (pause >= 0 && (left < 0 || pause < left))
+			left = pause;
+		relay_poll(w->relay, p + 2);
+		if (poll(p, ATS_ARRAY_LEN(p), left) < 0) {
+			if (errno != EINTR)
+				break;
+			continue;	/* what poll left in p is of no turn */
+		}
+		relay_turn(w->relay, p + 2);
+		accept_turn(w->acceptor, &p[1]);
 		if (p[0].revents != 0)
 			read_signals(&l);
 	}

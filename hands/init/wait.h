@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 
+struct acceptor;
 struct relay;
 
 /* Container engines send SIGKILL 10 s after the first signal; our end comes before. */
@@ -20,6 +21,7 @@ struct wait {
 	pid_t command;		/* 0: none */
 	bool namespaced;	/* the box ends whole when its init does */
 	struct relay *relay;	/* borrowed */
+	struct acceptor *acceptor;	/* borrowed */
 };
 
 /* Blocks the signals that wait_for_end takes, before the first child is made; fills *ret_fd
