@@ -43,6 +43,22 @@ strv_done(struct ats_conf_strv *v)
 	memset(v, 0, sizeof(*v));
 }
 
+static struct ats_conf_argvs *
+argvs_at(char *out, const struct ats_conf_row *r)
+{
+	return (struct ats_conf_argvs *)(void *)(out + r->offset);
+}
+
+static void
+argvs_done(struct ats_conf_argvs *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		free(a->v[i].name);
+		strv_done(&a->v[i].argv);
+	}
+	memset(a, 0, sizeof(*a));
+}
+
 void
 ats_conf_done(const struct ats_conf_row *rows, size_t nrows, void *out)
 {
@@ -53,6 +69,8 @@ ats_conf_done(const struct ats_conf_row *rows, size_t nrows, void *out)
 		} else if (rows[i].type == ATS_CONF_STRV ||
 			   rows[i].type == ATS_CONF_ENV) {
 			strv_done(strv_at(out, &rows[i]));
+		} else if (rows[i].type == ATS_CONF_ARGVS) {
+			argvs_done(argvs_at(out, &rows[i]));
 		}
 	}
 }
@@ -70,6 +88,8 @@ set_defaults(struct conf *c)
 			*(bool *)(c->out + r->offset) = r->def != 0;
 		else if (r->type == ATS_CONF_STR)
 			*str_at(c->out, r) = NULL;
+		else if (r->type == ATS_CONF_ARGVS)
+			memset(argvs_at(c->out, r), 0, sizeof(struct ats_conf_argvs));
 		else
 			memset(strv_at(c->out, r), 0, sizeof(struct ats_conf_strv));
 	}
@@ -190,6 +210,67 @@ set_strv(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val
 	return 0;
 }
 
+/* The name of a member, owned. */
+static char *
+dup_key(struct ats_slice key)
+{
+	struct ats_json_val k = { .type = ATS_JSON_STRING,
+		.raw = { .p = key.p - 1, .n = key.n + 2 } };
+
+	return ats_json_dup_str(&k);
+}
+
+static int
+set_argv(struct conf *c, const struct ats_conf_row *r, struct ats_conf_argv *to,
+    const struct ats_json_val *v)
+{
+	struct ats_json_iter it;
+	struct ats_slice key;
+	struct ats_json_val e;
+
+	if (v->type != ATS_JSON_ARRAY)
+		return ats_err_set(c->err, ATS_E_CONFIG,
+		    "%s: \"%s.%s\" must be an array of strings", c->name, r->key, to->name);
+	ats_json_iter_init(&it, v->raw);
+	while (ats_json_next(&it, &key, &e)) {
+		char *s = to->argv.n < ATS_CONF_STRV_MAX ? ats_json_dup_str(&e) : NULL;
+
+		if (s == NULL)
+			return ats_err_set(c->err, ATS_E_CONFIG,
+			    "%s: \"%s.%s\" must be at most %d strings without NUL: entry %zu",
+			    c->name, r->key, to->name, ATS_CONF_STRV_MAX, to->argv.n + 1);
+		to->argv.v[to->argv.n++] = s;
+	}
+	return to->argv.n > 0 ? 0 : ats_err_set(c->err, ATS_E_CONFIG,
+	    "%s: \"%s.%s\" is empty", c->name, r->key, to->name);
+}
+
+static int
+set_argvs(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val *v)
+{
+	struct ats_conf_argvs *to = argvs_at(c->out, r);
+	struct ats_json_iter it;
+	struct ats_slice key;
+	struct ats_json_val e;
+	int rc = 0;
+
+	if (v->type != ATS_JSON_OBJECT)
+		return wrong(c, r, "an object of arrays of strings");
+	argvs_done(to);
+	ats_json_iter_init(&it, v->raw);
+	while (rc == 0 && ats_json_next(&it, &key, &e)) {
+		if (to->n >= ATS_CONF_ARGVS_MAX)
+			return ats_err_set(c->err, ATS_E_CONFIG,
+			    "%s: \"%s\": at most %d entries", c->name, r->key,
+			    ATS_CONF_ARGVS_MAX);
+		to->v[to->n].name = dup_key(key);
+		if (to->v[to->n].name == NULL)
+			return wrong(c, r, "an object whose names have no NUL");
+		rc = set_argv(c, r, &to->v[to->n++], &e);
+	}
+	return rc;
+}
+
 static int
 set_row(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val *v)
 {
@@ -203,6 +284,8 @@ set_row(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val 
 		return 0;
 	case ATS_CONF_STR:
 		return set_str(c, r, v);
+	case ATS_CONF_ARGVS:
+		return set_argvs(c, r, v);
 	case ATS_CONF_STRV:
 	case ATS_CONF_ENV:
 	default:

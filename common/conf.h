@@ -15,12 +15,15 @@ enum ats_conf_type {
 	ATS_CONF_BOOL,
 	ATS_CONF_STR,
 	ATS_CONF_STRV,
-	ATS_CONF_ENV
+	ATS_CONF_ENV,
+	ATS_CONF_ARGVS
 };
 #define ATS_CONF_STRV_MAX 64
+#define ATS_CONF_ARGVS_MAX 16
 
 /* key is dotted: "limits.output_bytes" is {"limits":{"output_bytes":..}}. offset points
- * into the caller's struct: uint64_t, bool, char * (owned), or struct ats_conf_strv. */
+ * into the caller's struct: uint64_t, bool, char * (owned), struct ats_conf_strv, or struct
+ * ats_conf_argvs (an object of arrays of strings, none of them empty). */
 struct ats_conf_row {
 	const char *key;
 	enum ats_conf_type type;
@@ -31,6 +34,13 @@ struct ats_conf_row {
 };
 struct ats_conf_strv {
 	char *v[ATS_CONF_STRV_MAX + 1];	/* NULL-terminated; ENV rows hold "K=V" */
+	size_t n;
+};
+struct ats_conf_argvs {
+	struct ats_conf_argv {
+		char *name;
+		struct ats_conf_strv argv;
+	} v[ATS_CONF_ARGVS_MAX];
 	size_t n;
 };
 /* Sets the defaults, then reads text (NULL: defaults only). name is for messages. On

@@ -38,6 +38,11 @@ check(struct ctl *c, const char *file)
 		(void)fputs(v.exists ? "configuration OK: " : "no configuration at ", stdout);
 		out_safe(stdout, v.file, strlen(v.file));
 		(void)puts(v.exists ? "" : ": defaults");
+		if (v.url[0] != '\0') {
+			(void)fputs("sandboxes are elsewhere: ", stdout);
+			out_safe(stdout, v.url, strlen(v.url));
+			(void)puts("");
+		}
 		for (line = strtok_r(v.warnings, "\n", &save); line != NULL;
 		    line = strtok_r(NULL, "\n", &save))
 			(void)ctl_fail(CTL_OK, "config: warning: %s", line);
@@ -49,6 +54,8 @@ check(struct ctl *c, const char *file)
 	ats_json_w_bool(&w, "ok", true);
 	ats_json_w_str(&w, "file", v.file);
 	ats_json_w_bool(&w, "exists", v.exists);
+	if (v.url[0] != '\0')
+		ats_json_w_str(&w, "sandbox_url", v.url);
 	if (v.warnings[0] != '\0')
 		write_warnings(&w, v.warnings);
 	ats_json_w_end(&w);

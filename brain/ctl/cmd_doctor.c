@@ -84,6 +84,11 @@ check_config(struct doctor *d)
 	    v.file);
 	add(d, "configuration", v.ok, v.ok ? text : v.why,
 	    "mend it (docs/gen/config.md lists the keys), then atsctl config check");
+	if (v.ok && v.url[0] != '\0') {
+		(void)snprintf(text, sizeof(text), "%s: sandboxes are there, the layers above are "
+		    "this machine's", v.url);
+		add(d, "sandbox.url", true, text, "");
+	}
 	for (line = strtok_r(v.warnings, "\n", &save); line != NULL;
 	    line = strtok_r(NULL, "\n", &save))
 		add_row(d, "configuration", "warning", line,

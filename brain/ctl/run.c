@@ -97,15 +97,14 @@ reason(char *text)
 	return last;
 }
 
-/* Of the lines "ats-brain: warning: TEXT" the texts. */
+/* Of the lines that begin with head what follows, a line each. */
 static void
-take_warnings(const char *said, char *out, size_t size)
+take_lines(const char *said, const char *head, char *out, size_t size)
 {
-	static const char head[] = "ats-brain: warning: ";
-	size_t used = 0;
+	size_t used = 0, skip = strlen(head);
 
 	for (const char *p = said; *p != '\0';) {
-		size_t n = strcspn(p, "\n"), skip = sizeof(head) - 1;
+		size_t n = strcspn(p, "\n");
 
 		if (n > skip && strncmp(p, head, skip) == 0 && used + n - skip + 2 < size)
 			used += (size_t)snprintf(out + used, size - used, "%.*s\n",
@@ -140,7 +139,11 @@ config_verdict(const char *file, struct config_verdict *ret)
 	if (!ret->ok)
 		(void)snprintf(ret->why, sizeof(ret->why), "%s", rc < 0 ? err.text :
 		    out.len > 0 ? reason(out.data) : "ats-brain -n failed without a word");
-	else if (out.len > 0)
-		take_warnings(out.data, ret->warnings, sizeof(ret->warnings));
+	else if (out.len > 0) {
+		take_lines(out.data, "ats-brain: warning: ", ret->warnings,
+		    sizeof(ret->warnings));
+		take_lines(out.data, "ats-brain: sandbox.url: ", ret->url, sizeof(ret->url));
+		ret->url[strcspn(ret->url, "\n")] = '\0';
+	}
 	ats_buf_done(&out);
 }

@@ -18,7 +18,8 @@ struct config_verdict {
 	char file[ATS_PATH_MAX + 16];	/* "" when its place is not known */
 	bool exists, ok;
 	char why[512];			/* when it is not ok: names file and key */
-	char warnings[1024];		/* when it is: a line each */
+	char url[256];			/* when it is: sandbox.url, "" for stdio */
+	char warnings[1024];		/* a line each */
 };
 /* file is absolute, or NULL: the one that brain would read, which may be absent. */
 void config_verdict(const char *file, struct config_verdict *ret);

@@ -87,7 +87,10 @@ calls_resume_settle(struct calls *t)
 	for (c = TAILQ_FIRST(&t->resumed); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		box = sandboxes_find(t->e->boxes, c->resumed_box);
-		if (box == NULL || box->state == SANDBOX_NONE)
+		/* Nobody knows whether it lives but it itself. */
+		if (box != NULL && settings_elsewhere(&t->e->set))
+			sandbox_want(box);
+		else if (box == NULL || box->state == SANDBOX_NONE)
 			call_resumed_lost(c);
 	}
 }

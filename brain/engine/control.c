@@ -91,6 +91,7 @@ write_box(struct ats_json_w *w, const struct sandbox *box)
 	ats_json_w_str(w, "id", box->id);
 	ats_json_w_str(w, "kind", "sandbox");
 	ats_json_w_str(w, "state", sandbox_state_name(box->state));
+	ats_json_w_str(w, "url", box->e->set.sandbox_url);
 	ats_json_w_str(w, "workspace", box->workspace);
 	ats_json_w_u64(w, "generation", box->generation);
 	ats_json_w_u64(w, "sessions", box->nsessions);
@@ -388,23 +389,18 @@ control_sandbox_kill(struct rpc *r)
 void
 control_sandbox_logs(struct rpc *r)
 {
-	char id[64], path[ATS_PATH_MAX + 96], text[LOG_TAIL];
-	struct stat st;
-	ssize_t n = 0;
-	int fd;
+	char id[64], text[LOG_TAIL];
+	const struct sandbox *box;
+	size_t n;
 
 	if (read_id(r, id, sizeof(id)) < 0)
 		return;
-	if (owned_box(r, id) == NULL || !ats_id_valid(id)) {
+	box = owned_box(r, id);
+	if (box == NULL || !ats_id_valid(id)) {
 		unknown_id(r);
 		return;
 	}
-	(void)snprintf(path, sizeof(path), "%s/%s/hands.log", r->e->boxes_dir, id);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		n = pread(fd, text, sizeof(text),
-		    st.st_size > LOG_TAIL ? st.st_size - LOG_TAIL : 0);
-	ats_fd_close(&fd);
-	ats_json_w_strn(rpc_begin(r), "text", text, n > 0 ? (size_t)n : 0);
+	n = sandbox_log_tail(box, text, sizeof(text));
+	ats_json_w_strn(rpc_begin(r), "text", text, n);
 	rpc_end(r);
 }

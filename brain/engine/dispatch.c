@@ -385,6 +385,28 @@ lost_one(struct call *c, const char *why)
 	}
 }
 
+/* Hands keeps a result, and goes on without a link, for these only. */
+static bool
+outlives_link(const struct call *c)
+{
+	return c->exec == NULL && call_class(c) != ATS_CLASS_PURE;
+}
+
+void
+dispatch_paused(struct sandbox *box)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
+		if (outlives_link(c))
+			continue;
+		(void)ats_map_del(box->sent, c->id);
+		lost_one(c, "the link to the sandbox was lost");
+		pos = 0;
+	}
+}
+
 void
 dispatch_lost(struct sandbox *box, const char *why)
 {
@@ -458,6 +480,47 @@ goes_on(struct sandbox *box, struct call *c)
 	call_timer_set(c);
 }
 
+/* A call of ours that was under way when the link was lost, and hands is the same. */
+static void
+still_sent(struct sandbox *box, struct call *c, bool runs)
+{
+	if (runs) {
+		if (c->cancelled)	/* that word may have been lost */
+			link_cancel(box, c->id, c->timed_out ? "timeout" : "cancelled");
+		return;
+	}
+	/* It never came there: so it did not run. */
+	(void)ats_map_del(box->sent, c->id);
+	c->state = CALL_QUEUED;
+	if (c->abandoned) {
+		if (box->abandoned > 0)
+			box->abandoned--;
+		call_drop(c);
+	} else if (c->cancelled) {
+		call_fail(c, OUTCOME_NOT_STARTED, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
+		    "%s before it started", c->timed_out ? "timed out" : "cancelled");
+	} else if (c->session == NULL) {
+		call_finish_unknown(c, ATS_E_LOST, "its session is gone");
+	} else {
+		enqueue(c, true);
+	}
+}
+
+static void
+resume_sent(struct sandbox *box, const uint64_t *running, size_t n)
+{
+	struct call *c;
+	size_t pos = 0;
+	bool runs;
+
+	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
+		runs = among(running, n, c->id);
+		still_sent(box, c, runs);
+		if (!runs)
+			pos = 0;	/* the map has changed */
+	}
+}
+
 void
 dispatch_resumed(struct sandbox *box, const uint64_t *running, size_t n)
 {
@@ -465,6 +528,7 @@ dispatch_resumed(struct sandbox *box, const uint64_t *running, size_t n)
 	struct call *c, *next;
 	size_t i;
 
+	resume_sent(box, running, n);
 	for (c = calls_resumed_next(t, box, NULL); c != NULL; c = next) {
 		next = calls_resumed_next(t, box, c);
 		if (strcmp(c->resumed_boot, box->boot) != 0)

@@ -20,11 +20,13 @@ void dispatch_next(struct sandbox *box);
  * Negative: the sandbox broke the protocol. */
 ATS_NODISCARD int dispatch_result(struct call *c, const struct ats_msg_RESULT *m,
     const struct ats_frame *f, struct ats_err *err);
+/* Only the link is gone: calls that do not outlive it end as after a loss, the others wait. */
+void dispatch_paused(struct sandbox *box);
 /* The sandbox is gone: each of its running calls is sent again or ended by its class. */
 void dispatch_lost(struct sandbox *box, const char *why);
 /* No sandbox can be had: what waits for it is answered. */
 void dispatch_refuse(struct sandbox *box, int code, const char *why);
-/* After READY of the sandbox that the engine found alive: running[n] are the ids it has. */
+/* After READY of a sandbox that may be one we had: running[n] are the ids it has. */
 void dispatch_resumed(struct sandbox *box, const uint64_t *running, size_t n);
 
 #endif

@@ -105,6 +105,12 @@ on_HELLO(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_HE
 		return ats_err_set(err, ATS_E_VERSION, "hands was built from other tables");
 	if (strcmp(m->role, "hands") != 0 || m->boot == NULL)
 		return ats_err_set(err, ATS_E_PROTO, "hello: not from hands");
+	if (m->workspace != NULL && strcmp(m->workspace, box->workspace) != 0)
+		return ats_err_set(err, ATS_E_INVAL,
+		    "the sandbox at %s has the workspace %s, not %s; name that one",
+		    box->e->set.sandbox_url, m->workspace, box->workspace);
+	if (box->boot[0] != '\0' && strcmp(box->boot, m->boot) != 0)
+		sandbox_replaced(box);
 	(void)snprintf(box->boot, sizeof(box->boot), "%s", m->boot);
 	box->hello_done = true;
 	return 0;

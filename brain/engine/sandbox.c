@@ -10,10 +10,12 @@
 #include "brain/engine/sandbox.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "brain/engine/dispatch.h"
@@ -28,6 +30,7 @@
 #include "common/map.h"
 
 #define JSON_MAX (18u << 20)
+#define LAST_WORDS_TAIL 1024
 #define CTX_MAX (256u << 10)
 #define SENT_MAX (1u << 20)
 #define GHOSTS_MAX 65536u
@@ -191,6 +194,41 @@ sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid, const char *wor
 	return 0;
 }
 
+void
+sandbox_last_words(const struct sandbox *box, char *out, size_t size)
+{
+	static const char mark[] = "ats-brain: the command is started";
+	char text[LAST_WORDS_TAIL + 1];
+	char *line;
+	size_t n = sandbox_log_tail(box, text, LAST_WORDS_TAIL);
+
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == ' '))
+		n--;
+	text[n] = '\0';
+	line = memrchr(text, '\n', n);
+	line = line == NULL ? text : line + 1;
+	out[0] = '\0';
+	if (line[0] != '\0' && strcmp(line, mark) != 0)
+		(void)ats_log_quote(out, size, line, strlen(line));
+}
+
+size_t
+sandbox_log_tail(const struct sandbox *box, char *out, size_t size)
+{
+	char path[ATS_PATH_MAX + 96];
+	struct stat st;
+	ssize_t n = 0;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s/hands.log", box->e->boxes_dir, box->id);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = pread(fd, out, size,
+		    st.st_size > (off_t)size ? st.st_size - (off_t)size : 0);
+	ats_fd_close(&fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
 /* ---- time ------------------------------------------------------------------------ */
 
 static void
@@ -225,11 +263,29 @@ sandbox_want(struct sandbox *box)
 		ask_for_it(box);
 }
 
-/* The machine would say the same of the next one: not tried again by itself. */
+/* The next one would say the same: not tried again by itself. */
 static bool
 is_final(int code)
 {
-	return code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE;
+	return code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE || code == ATS_E_INVAL;
+}
+
+static bool
+is_wanted(const struct sandbox *box)
+{
+	return box->nqueue > 0 || ats_map_count(box->sent) > 0 ||
+	    calls_resumed_next(box->e->calls, box, NULL) != NULL;
+}
+
+/* No way back to what hands may still have. */
+static void
+give_up(struct sandbox *box, int code)
+{
+	box->state = SANDBOX_NONE;
+	say(box, "sandbox.given_up", box->last_error);
+	dispatch_lost(box, box->last_error);
+	box->abandoned = 0;
+	dispatch_refuse(box, code, box->last_error);
 }
 
 static void
@@ -240,14 +296,10 @@ try_later(struct sandbox *box)
 
 	if (is_final(box->last_code)) {
 		box->failures = 0;
-		box->state = SANDBOX_NONE;
-		say(box, "sandbox.given_up", box->last_error);
-		dispatch_refuse(box, box->last_code, box->last_error);
+		give_up(box, box->last_code);
 	} else if (box->failures > box->e->set.rebuild_limit) {
 		box->failures--;	/* the next call has one try, not all of them */
-		box->state = SANDBOX_NONE;
-		say(box, "sandbox.given_up", box->last_error);
-		dispatch_refuse(box, ATS_E_NO_SANDBOX, box->last_error);
+		give_up(box, ATS_E_NO_SANDBOX);
 	} else if (box->failures <= 1) {
 		ask_for_it(box);
 	} else {
@@ -264,8 +316,49 @@ ended(struct sandbox *box)
 	(void)event_del(box->timer);
 	if (box->nsessions == 0)
 		timer_in(box, 0);	/* freed at the next turn: callers still hold it */
-	else if (box->nqueue > 0 || (!box->stay_down && box->failures <= 1))
+	else if (is_wanted(box) || (!box->stay_down && box->failures <= 1))
 		try_later(box);
+}
+
+/* Why it ended so early stands in its log only: it has said nothing yet. */
+static void
+note_early(struct sandbox *box, int code, const char *why)
+{
+	char last[200];
+
+	if (settings_elsewhere(&box->e->set)) {
+		sandbox_last_words(box, last, sizeof(last));
+		(void)snprintf(box->last_error, sizeof(box->last_error),
+		    "%s gave no sandbox: %s%s%s", box->e->set.sandbox_url, why,
+		    last[0] != '\0' ? "; its last words: " : "", last);
+	} else if (code == ATS_E_EOF) {
+		(void)snprintf(box->last_error, sizeof(box->last_error),
+		    "it ended before it was ready (%s); atsctl doctor shows what this machine "
+		    "lacks, atsctl sandbox logs %s what happened", why, box->id);
+	} else {
+		(void)snprintf(box->last_error, sizeof(box->last_error), "%s", why);
+	}
+}
+
+/* Only the link is gone, as far as we know: hands, started by somebody else, may go on. Whether
+ * it did shows when it answers again. */
+static bool
+may_resume(const struct sandbox *box, int code)
+{
+	return settings_elsewhere(&box->e->set) && box->boot[0] != '\0' &&
+	    (code == ATS_E_EOF || code == ATS_E_SILENT || code == ATS_E_SYS);
+}
+
+void
+sandbox_replaced(struct sandbox *box)
+{
+	box->losses++;
+	(void)snprintf(box->last_error, sizeof(box->last_error),
+	    "the sandbox was started again by whoever runs it");
+	say(box, "sandbox.lost", box->last_error);
+	sessions_box_lost(box->e->sessions, box);
+	dispatch_lost(box, box->last_error);
+	box->abandoned = 0;
 }
 
 void
@@ -276,21 +369,24 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 	if (!early && box->state != SANDBOX_READY)
 		return;
 	box->state = SANDBOX_DYING;
-	box->losses++;
 	box->failures++;
 	box->last_code = code;
-	/* Why it ended so early stands in its log only: it has said nothing yet. */
-	if (early && code == ATS_E_EOF)
-		(void)snprintf(box->last_error, sizeof(box->last_error),
-		    "it ended before it was ready (%s); atsctl doctor shows what this machine "
-		    "lacks, atsctl sandbox logs %s what happened", why, box->id);
+	if (early && !is_final(code))
+		note_early(box, code, why);
 	else
 		(void)snprintf(box->last_error, sizeof(box->last_error), "%s", why);
-	say(box, "sandbox.lost", box->last_error);
-	sessions_box_lost(box->e->sessions, box);
-	dispatch_lost(box, box->last_error);
+	if (may_resume(box, code)) {
+		say(box, "sandbox.unlinked", box->last_error);
+		dispatch_paused(box);
+	} else {
+		box->losses++;
+		say(box, "sandbox.lost", box->last_error);
+		if (!settings_elsewhere(&box->e->set))	/* else its shells may live */
+			sessions_box_lost(box->e->sessions, box);
+		dispatch_lost(box, box->last_error);
+		box->abandoned = 0;
+	}
 	link_stop(box);
-	box->abandoned = 0;
 	if (box->exited_generation >= box->generation) {
 		ended(box);
 		return;
@@ -350,7 +446,8 @@ sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd)
 		return;
 	}
 	box->generation = generation;
-	box->boot[0] = '\0';
+	if (!settings_elsewhere(&box->e->set))
+		box->boot[0] = '\0';
 	box->state = SANDBOX_HELLO;
 	timer_in(box, box->e->set.start_ms);
 	if (link_start(box, fd, &err) < 0)
@@ -371,8 +468,8 @@ sandbox_on_failed(struct sandbox *box, int code, const char *text)
 	if (box->nsessions == 0)
 		timer_in(box, 0);	/* freed at the next turn, as in ended() */
 	else if (!ats_err_retryable(code) && code != ATS_E_SYS)
-		dispatch_refuse(box, ATS_E_NO_SANDBOX, box->last_error);
-	else if (box->nqueue > 0)
+		give_up(box, ATS_E_NO_SANDBOX);
+	else if (is_wanted(box))
 		try_later(box);
 }
 
@@ -432,6 +529,8 @@ sandboxes_unuse(struct sandbox *box)
 	if (--box->nsessions > 0)
 		return;
 	dispatch_refuse(box, ATS_E_CANCELLED, "the session was closed");
+	if (box->state != SANDBOX_HELLO && box->state != SANDBOX_READY)
+		dispatch_lost(box, "the session was closed");
 	if (box->state == SANDBOX_HELLO || box->state == SANDBOX_READY) {
 		sandbox_lost(box, ATS_E_CANCELLED, "its last session was closed");
 	} else if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF) {

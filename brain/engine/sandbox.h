@@ -50,7 +50,7 @@ struct sandbox {
 	uint64_t ready_us;
 	char *confinement;		/* owned JSON of READY, or NULL */
 	int last_code;
-	char last_error[512];
+	char last_error[1024];
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };
 
@@ -65,6 +65,11 @@ ATS_NODISCARD int sandboxes_use(struct sandboxes *t, const char *id, uint64_t ui
 /* One session less; the last one ends the sandbox. */
 void sandboxes_unuse(struct sandbox *box);
 
+/* The end of the log of hands, or of the command that reaches it: bytes of theirs. Returns how
+ * many. */
+size_t sandbox_log_tail(const struct sandbox *box, char *out, size_t size);
+/* Its last line, quoted; empty when there is none since the last start. */
+void sandbox_last_words(const struct sandbox *box, char *out, size_t size);
 const char *sandbox_state_name(enum sandbox_state state);
 /* Starts it unless it is there or under way. */
 void sandbox_want(struct sandbox *box);
@@ -76,6 +81,8 @@ void sandbox_on_exited(struct sandbox *box, uint64_t generation);
 /* From the link: ready, or lost (the channel is freed by this). code is positive. */
 void sandbox_on_ready(struct sandbox *box);
 void sandbox_lost(struct sandbox *box, int code, const char *why);
+/* From the link: another hands than before answers; what the last one had is lost. */
+void sandbox_replaced(struct sandbox *box);
 /* People's orders: end it now (it starts again with the next call), or also start it. */
 void sandbox_kill(struct sandbox *box, bool restart);
 

@@ -64,6 +64,12 @@ parse_line(struct settings *s, char *line, struct ats_err *err)
 		ats_log_level_set(level);
 		return 0;
 	}
+	if (strcmp(line, "sandbox_url") == 0) {
+		if (strlen(value) >= sizeof(s->sandbox_url))
+			return ats_err_set(err, ATS_E_CONFIG, "sandbox_url: too long");
+		memcpy(s->sandbox_url, value, strlen(value) + 1);
+		return 0;
+	}
 	for (i = 0; i < ATS_ARRAY_LEN(rows); i++) {
 		if (strcmp(rows[i].name, line) != 0)
 			continue;
@@ -79,7 +85,7 @@ parse_line(struct settings *s, char *line, struct ats_err *err)
 int
 settings_parse(struct settings *ret, const char *text, struct ats_err *err)
 {
-	struct settings s = { 0 };
+	struct settings s = { .sandbox_url = "stdio" };
 	char *copy, *line, *save = NULL;
 	int rc = 0;
 	size_t i;
@@ -96,4 +102,10 @@ settings_parse(struct settings *ret, const char *text, struct ats_err *err)
 	if (rc == 0)
 		*ret = s;
 	return rc;
+}
+
+bool
+settings_elsewhere(const struct settings *s)
+{
+	return strcmp(s->sandbox_url, "stdio") != 0;
 }

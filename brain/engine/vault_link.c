@@ -175,10 +175,17 @@ static void
 on_settled(evutil_socket_t fd, short what, void *arg)
 {
 	struct vault_link *v = arg;
+	struct session *s;
+	size_t pos = 0;
 
 	(void)fd;
 	(void)what;
 	v->settled = true;
+	/* Elsewhere hands waits for us, but not for ever. */
+	while (settings_elsewhere(&v->e->set) &&
+	    (s = sessions_each(v->e->sessions, &pos)) != NULL)
+		if (s->nshells > 0)
+			sandbox_want(s->box);
 	calls_resume_settle(v->e->calls);
 }
 

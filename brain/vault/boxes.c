@@ -70,14 +70,13 @@ owe_failure(struct box *b, int code, const char *text)
 	b->asked = false;
 }
 
-static void
-start(struct vault *v, struct box *b, const struct session *s)
+static int
+order_hands(struct vault *v, const struct box *b, const struct session *s)
 {
 	struct ats_buf options ATS_CLEANUP_BUF = { 0 };
 	int rc;
 
 	ats_buf_init(&options, CONFIG_TEXT_MAX);
-	b->generation++;
 	rc = config_lines(v->conf, CONFIG_HANDS, &options);
 	if (rc == 0 && v->conf->toolchains)
 		rc = toolchains_lines(v->homes, getenv("HOME"), getenv("PATH"), &v->conf->env,
@@ -85,11 +84,46 @@ start(struct vault *v, struct box *b, const struct session *s)
 	if (rc == 0)
 		rc = ats_brain_send(v->spawner, ATS_MSG_START_HANDS, 0, NULL, 0, b->id,
 		    s->workspace, s->uid, b->generation, options.data);
+	return rc;
+}
+
+static bool
+is_elsewhere(const struct vault *v)
+{
+	return v->conf->provider != PROVIDER_STDIO;
+}
+
+static void
+start(struct vault *v, struct box *b, const struct session *s)
+{
+	int rc;
+
+	b->generation++;
+	rc = is_elsewhere(v) ? ats_brain_send(v->spawner, ATS_MSG_START_REMOTE, 0, NULL, 0,
+	    b->id, s->uid, b->generation) : order_hands(v, b, s);
 	if (rc < 0) {
 		owe_failure(b, ATS_E_NO_SANDBOX, "the sandbox could not be ordered");
 		return;
 	}
 	b->state = BOX_STARTING;
+}
+
+/* The link to a hands elsewhere is given up. Its own process is not ours to end, the command
+ * that carries the link is: then EXITED follows. */
+static void
+unlink_box(struct vault *v, struct box *b)
+{
+	if (b->pid != 0) {
+		if (ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, b->id) < 0)
+			vault_die(v, "the spawner does not answer");
+		return;
+	}
+	b->state = BOX_DOWN;
+	b->owe_answer = b->owe_alive = false;
+	ats_fd_close(&b->link);
+	b->owe_exit = true;
+	b->exit_generation = b->generation;
+	b->exit_code = b->exit_signal = 0;
 }
 
 /* ---- from the engine ---------------------------------------------------------------- */
@@ -120,7 +154,11 @@ boxes_need(struct vault *v, const char *id)
 		    v->stopping ? "brain stops" : "limits.sandboxes is reached");
 		return;
 	}
-	if (b->state == BOX_UP) {
+	if (b->state == BOX_UP && is_elsewhere(v)) {
+		/* Its link was of an engine before this one, or is lost: a new one is made. */
+		unlink_box(v, b);
+		b->wanted_ms = ats_clock_ms();
+	} else if (b->state == BOX_UP) {
 		/* The link is lost but hands lives, or it dies and we have not heard yet: the
 		 * engine tries the socket; if the end comes soon, a new one is started. */
 		b->owe_alive = true;
@@ -140,7 +178,9 @@ boxes_kill(struct vault *v, const char *id, uint64_t generation)
 	if (b == NULL || b->state != BOX_UP || b->generation != generation)
 		return;
 	b->wanted_ms = 0;
-	if (ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, b->id) < 0)
+	if (is_elsewhere(v))
+		unlink_box(v, b);
+	else if (ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, b->id) < 0)
 		vault_die(v, "the spawner does not answer");
 }
 
@@ -162,7 +202,8 @@ on_started(struct vault *v, struct box *b, struct ats_ipc_msg *m)
 		ats_log(ATS_LOG_WARN, "sandbox cannot be started", "sandbox=%s why=\"%s\"",
 		    b->id, m->s[3]);
 		b->state = BOX_DOWN;
-		owe_failure(b, ATS_E_NO_SANDBOX, m->s[3]);
+		/* A wrong user's stays one; all else may be mended, and is tried again. */
+		owe_failure(b, m->u[2] == ATS_E_PERM ? ATS_E_PERM : ATS_E_NO_SANDBOX, m->s[3]);
 		return;
 	}
 	ats_log(ATS_LOG_INFO, "sandbox started", "sandbox=%s pid=%llu", b->id,
@@ -176,6 +217,8 @@ on_started(struct vault *v, struct box *b, struct ats_ipc_msg *m)
 		b->why.code = 0;
 		b->why.text[0] = '\0';
 		b->owe_answer = true;
+	} else if (is_elsewhere(v)) {
+		unlink_box(v, b);	/* another engine by now: it asks for a link of its own */
 	} else {
 		b->owe_alive = true;	/* another engine by now: it connects by itself */
 	}
@@ -186,7 +229,8 @@ static void
 on_exited(struct vault *v, struct box *b, const struct ats_ipc_msg *m)
 {
 	const struct session *s = reg_find_box(v->reg, b->id);
-	bool again = b->wanted_ms != 0 && ats_clock_ms() - b->wanted_ms < WANTED_MS;
+	bool again = b->wanted_ms != 0 &&
+	    (is_elsewhere(v) || ats_clock_ms() - b->wanted_ms < WANTED_MS);
 
 	ats_log(ATS_LOG_INFO, "sandbox ended", "sandbox=%s pid=%d code=%llu signal=%llu", b->id,
 	    (int)b->pid, (unsigned long long)m->u[1], (unsigned long long)m->u[2]);
@@ -226,8 +270,11 @@ boxes_engine_gone(struct vault *v)
 	for (struct box *b = v->boxes; b != NULL; b = b->next) {
 		b->owe_exit = b->owe_answer = b->asked = false;
 		ats_fd_close(&b->link);
-		b->owe_alive = b->state == BOX_UP;
 		b->wanted_ms = 0;
+		if (is_elsewhere(v) && b->state == BOX_UP)
+			unlink_box(v, b);
+		b->owe_alive = !is_elsewhere(v) && b->state == BOX_UP;
+		b->owe_exit = false;	/* what a new engine does not know */
 	}
 }
 

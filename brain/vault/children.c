@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/child.h"
 #include "common/digest.h"
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/log.h"
 
 #define ARGS_MAX 2048
 #define LOG_MAX (4 << 20)		/* then it becomes hands.log.1 */
@@ -96,16 +99,14 @@ find_program(const char *name, char out[PATH_SIZE], struct ats_err *err)
 	    ATS_LIBEXECDIR);
 }
 
+/* Of what there is in what, the path and the environment are the caller's. */
 static int
-start(struct children *k, const char *id, struct ats_child *what, const char *program,
-    pid_t *ret_pid, struct ats_err *err)
+start(struct children *k, const char *id, struct ats_child *what, bool group, pid_t *ret_pid,
+    struct ats_err *err)
 {
-	char path[PATH_SIZE];
 	struct child *c;
-	int rc = find_program(program, path, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	if (children_find(k, id) != NULL)
 		return ats_err_set(err, ATS_E_EXISTS, "%s runs already", id);
 	if (k->n >= CHILDREN_MAX)
@@ -114,9 +115,8 @@ start(struct children *k, const char *id, struct ats_child *what, const char *pr
 	if (c == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "%s: out of memory", id);
 	(void)snprintf(c->id, sizeof(c->id), "%s", id);
-	what->path = path;
+	c->group = group;
 	what->exec_fd = -1;
-	what->env = ats_fault_env();
 	what->death_signal = SIGKILL;
 	what->new_session = true;
 	rc = ats_child_start(what, &c->pid, &c->pidfd, err);
@@ -131,6 +131,39 @@ start(struct children *k, const char *id, struct ats_child *what, const char *pr
 	return 0;
 }
 
+static int
+start_own(struct children *k, const char *id, struct ats_child *what, const char *program,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	char path[PATH_SIZE];
+	int rc = find_program(program, path, err);
+
+	what->path = path;
+	what->env = ats_fault_env();
+	return rc < 0 ? rc : start(k, id, what, false, ret_pid, err);
+}
+
+void
+children_signal(const struct child *c, int sig)
+{
+	/* Its pid is its group's, and its own until we wait for it. */
+	if (c->group && kill(-c->pid, sig) < 0 && errno != ESRCH && errno != EPERM)
+		ats_log(ATS_LOG_WARN, "cannot signal a group", "child=%s errno=%d", c->id, errno);
+	if (syscall(SYS_pidfd_send_signal, c->pidfd, sig, NULL, 0u) < 0 && errno != ESRCH)
+		ats_log(ATS_LOG_WARN, "cannot signal a child", "child=%s errno=%d", c->id, errno);
+}
+
+bool
+children_wait(const struct child *c, int *ret_status)
+{
+	siginfo_t si = { .si_pid = 0 };
+
+	if (c->group && waitid(P_PID, (id_t)c->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    si.si_pid == c->pid)
+		(void)kill(-c->pid, SIGKILL);
+	return waitpid(c->pid, ret_status, WNOHANG) == c->pid;
+}
+
 int
 children_start_engine(struct children *k, int door_fd, int vault_fd, int log_fd,
     pid_t *ret_pid, struct ats_err *err)
@@ -139,7 +172,7 @@ children_start_engine(struct children *k, int door_fd, int vault_fd, int log_fd,
 	const struct ats_child_fd fds[] = { { log_fd, 2 }, { vault_fd, 3 }, { door_fd, 4 } };
 	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
 
-	return start(k, CHILD_ENGINE, &what, "ats-engine", ret_pid, err);
+	return start_own(k, CHILD_ENGINE, &what, "ats-engine", ret_pid, err);
 }
 
 /* ---- hands -------------------------------------------------------------------------- */
@@ -206,7 +239,7 @@ exec_hands(struct children *k, const char *id, const char *workspace, const char
 	size_t n = 11;
 	int rc = add_options(argv, &n, options, err);
 
-	return rc < 0 ? rc : start(k, id, &what, "ats-hands", ret_pid, err);
+	return rc < 0 ? rc : start_own(k, id, &what, "ats-hands", ret_pid, err);
 }
 
 int
@@ -247,4 +280,58 @@ children_start_hands(struct children *k, const char *id, const char *workspace,
 	}
 	*ret_link = pair[0];
 	return 0;
+}
+
+/* ---- a command of the user's --------------------------------------------------------- */
+
+/* What podman, docker, ssh and kubectl need to find their own configuration. */
+static const char *const *
+command_env(void)
+{
+	static const char *const names[] = { "HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ",
+		"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME" };
+	static const char *env[ATS_ARRAY_LEN(names) + 1];
+	size_t n = 0;
+
+	for (char **e = environ; *e != NULL && n < ATS_ARRAY_LEN(names); e++)
+		for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++) {
+			size_t len = strlen(names[i]);
+
+			if (strncmp(*e, names[i], len) == 0 && (*e)[len] == '=') {
+				env[n++] = *e;
+				break;
+			}
+		}
+	env[n] = NULL;
+	return env;
+}
+
+int
+children_start_command(struct children *k, const char *id, const char *const *argv,
+    pid_t *ret_pid, int *ret_link, struct ats_err *err)
+{
+	int pair[2] = { -1, -1 }, log_fd ATS_CLEANUP_FD = -1, rc;
+	char dir[PATH_SIZE];
+
+	if (!ats_id_valid(id))
+		return ats_err_set(err, ATS_E_INVAL, "bad sandbox id");
+	rc = make_dirs(k->places, id, dir, err);
+	if (rc == 0)
+		rc = open_log(dir, &log_fd, err);
+	if (rc == 0 && ats_fd_socketpair(SOCK_STREAM, pair) < 0)
+		rc = ats_err_sys(err, "socketpair");
+	if (rc < 0)
+		return rc;
+	/* By this line the engine tells the words of this start from those of earlier ones. */
+	(void)!ats_fd_write_all(log_fd, CHILD_LOG_MARK, sizeof(CHILD_LOG_MARK) - 1);
+	const struct ats_child_fd fds[] = { { pair[1], 0 }, { pair[1], 1 }, { log_fd, 2 } };
+	struct ats_child what = { .path = argv[0], .argv = argv, .env = command_env(),
+		.fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	rc = start(k, id, &what, true, ret_pid, err);
+	(void)close(pair[1]);
+	if (rc < 0)
+		(void)close(pair[0]);
+	else
+		*ret_link = pair[0];
+	return rc;
 }

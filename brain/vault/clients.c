@@ -105,6 +105,19 @@ answer_with(struct client *c, uint32_t seq, struct session *s)
 	engine_sync(c->v);
 }
 
+/* Where the workspace is on this machine, the way to it is judged, too. */
+static int
+check_workspace(const struct client *c, const char *path, char real[ATS_PATH_MAX],
+    struct ats_err *err)
+{
+	int rc;
+
+	if (c->v->conf->provider != PROVIDER_STDIO)
+		return workspace_check_far(path, real, err);
+	rc = workspace_check(c->v->homes, path, real, err);
+	return rc < 0 ? rc : reg_check_way(c->v->reg, path, real, err);
+}
+
 static void
 do_register(struct client *c, const struct ats_ipc_msg *m)
 {
@@ -112,8 +125,7 @@ do_register(struct client *c, const struct ats_ipc_msg *m)
 	struct ats_err err = { 0 };
 	char real[ATS_PATH_MAX];
 
-	if (workspace_check(c->v->homes, m->s[0], real, &err) < 0 ||
-	    reg_check_way(c->v->reg, m->s[0], real, &err) < 0 ||
+	if (check_workspace(c, m->s[0], real, &err) < 0 ||
 	    reg_add(c->v->reg, c->uid, real, m->s[1], &s, &gone, &err) < 0) {
 		say_err(c, m->seq, &err);
 		return;
@@ -145,7 +157,7 @@ do_find(struct client *c, const struct ats_ipc_msg *m)
 	if (s == NULL)
 		return;
 	/* The directory may have gone, or become a link, since it was registered. */
-	if (workspace_check(c->v->homes, s->workspace, real, &err) == 0 &&
+	if (check_workspace(c, s->workspace, real, &err) == 0 &&
 	    strcmp(real, s->workspace) != 0)
 		(void)ats_err_set(&err, ATS_E_INVAL, "%s is not what it was", s->workspace);
 	if (err.code != 0) {
@@ -163,8 +175,7 @@ do_find_named(struct client *c, const struct ats_ipc_msg *m)
 	struct ats_err err = { 0 };
 	char real[ATS_PATH_MAX];
 
-	if (workspace_check(c->v->homes, m->s[0], real, &err) == 0 &&
-	    reg_check_way(c->v->reg, m->s[0], real, &err) == 0 &&
+	if (check_workspace(c, m->s[0], real, &err) == 0 &&
 	    (s = reg_find_named(c->v->reg, c->uid, real, m->s[1])) == NULL)
 		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "no such session in %s", real);
 	if (s != NULL)
@@ -229,6 +240,7 @@ do_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_bool(&w, "idle", v->engine.idle);
 	ats_json_w_u64(&w, "starts", v->engine.nstarts);
 	ats_json_w_end(&w);
+	ats_json_w_str(&w, "sandbox_url", v->conf->sandbox_url);
 	ats_json_w_u64(&w, "sessions", reg_count(v->reg));
 	ats_json_w_u64(&w, "clients", v->nclients);
 	ats_json_w_bool(&w, "stopping", v->stopping);

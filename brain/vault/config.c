@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/vault/provider.h"
 #include "brain/vault/workspace.h"
 #include "common/fd.h"
 
@@ -128,6 +129,8 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 	if (rc < 0)
 		return rc;
 	rc = check(ret, name, homes, err);
+	if (rc == 0)
+		rc = config_check_provider(ret, name, err);
 	if (rc < 0)
 		config_done(ret);
 	return rc;
@@ -135,7 +138,7 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 
 int
 config_load(struct config *ret, const char *path, const struct ats_places *places,
-    const struct homes *homes, struct ats_err *err)
+    const struct homes *homes, const char *url, struct ats_err *err)
 {
 	char fallback[ATS_PATH_MAX + 16];
 	struct ats_err why = { 0 };
@@ -150,6 +153,11 @@ config_load(struct config *ret, const char *path, const struct ats_places *place
 		return ats_err_set(err, ATS_E_CONFIG, "%s", why.text);
 	rc = config_parse(ret, path != NULL ? path : fallback, text, len, homes, err);
 	free(text);
+	if (rc == 0 && url != NULL) {
+		rc = config_set_url(ret, "REMOTE_TOOLS_URL", url, err);
+		if (rc < 0)
+			config_done(ret);
+	}
 	return rc;
 }
 
@@ -199,11 +207,44 @@ add_row(const struct config *c, size_t i, struct ats_buf *out)
 	case ATS_CONF_STRV:
 	case ATS_CONF_ENV:
 		break;
+	case ATS_CONF_ARGVS:
+		return 0;	/* nobody is told: see spawner.h */
 	}
 	list = (const struct ats_conf_strv *)(const void *)at;
 	for (size_t k = 0; rc == 0 && k < list->n; k++)
 		rc = ats_buf_addf(out, "%s=%s\n", name, list->v[k]);
 	return rc;
+}
+
+bool
+config_is_default(const struct config *c, size_t i)
+{
+	const struct ats_conf_row *r = &config_rows[i];
+	const char *at = (const char *)c + r->offset, *s;
+	uint64_t n;
+
+	switch (r->type) {
+	case ATS_CONF_U64:
+		memcpy(&n, at, sizeof(n));
+		return n == r->def;
+	case ATS_CONF_BOOL:
+		return *(const bool *)at == (r->def != 0);
+	case ATS_CONF_STR:
+		memcpy(&s, at, sizeof(s));
+		return s == NULL || (r->def_str != NULL && strcmp(s, r->def_str) == 0);
+	case ATS_CONF_STRV:
+	case ATS_CONF_ENV:
+		return ((const struct ats_conf_strv *)(const void *)at)->n == 0;
+	case ATS_CONF_ARGVS:
+		break;
+	}
+	return ((const struct ats_conf_argvs *)(const void *)at)->n == 0;
+}
+
+bool
+config_is_for(size_t i, enum config_who who)
+{
+	return (told[i].who & (unsigned)who) != 0;
 }
 
 int
@@ -212,7 +253,7 @@ config_lines(const struct config *c, enum config_who who, struct ats_buf *out)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < config_nrows; i++)
-		if ((told[i].who & (unsigned)who) != 0)
+		if (config_is_for(i, who))
 			rc = add_row(c, i, out);
 	return rc;
 }

@@ -5,6 +5,7 @@
 #define ATS_VAULT_CONFIG_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/buf.h"
 #include "common/conf.h"
@@ -16,16 +17,20 @@
 
 struct homes;
 
+enum provider { PROVIDER_STDIO, PROVIDER_UNIX, PROVIDER_EXEC };
 #define CONFIG_U64(m) uint64_t m;
 #define CONFIG_BOOL(m) bool m;
 #define CONFIG_STR(m) char *m;
 #define CONFIG_STRV(m) struct ats_conf_strv m;
 #define CONFIG_ENV(m) struct ats_conf_strv m;
+#define CONFIG_ARGVS(m) struct ats_conf_argvs m;
 struct config {
 #define CONF(key, member, type, def, min, max, text, who, wire, doc) CONFIG_##type(member)
 #include "brain/config.def"
 #undef CONF
 	enum ats_log_level level;	/* log_level, parsed */
+	enum provider provider;		/* sandbox_url, parsed, with what is after its colon: */
+	const char *provider_at;	/* in sandbox_url */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
 
@@ -33,15 +38,20 @@ extern const struct ats_conf_row config_rows[];
 extern const size_t config_nrows;
 
 /* Reads path (NULL: PLACES/brain.json, which may be absent), checks all values and the
- * granted paths against homes (see workspace.h). config_done after success. */
+ * granted paths against homes (see workspace.h). url, unless NULL, comes before the file's.
+ * config_done after success. */
 ATS_NODISCARD int config_load(struct config *ret, const char *path,
-    const struct ats_places *places, const struct homes *homes, struct ats_err *err);
+    const struct ats_places *places, const struct homes *homes, const char *url,
+    struct ats_err *err);
 /* The same from text; name is for messages. */
 ATS_NODISCARD int config_parse(struct config *ret, const char *name, const char *text,
     size_t len, const struct homes *homes, struct ats_err *err);
 void config_done(struct config *c);
 /* What a person should know of a valid configuration: the nth text, or NULL. */
 const char *config_warning(const struct config *c, size_t n);
+/* Of row i: whether it has its default, and whether who is told. */
+bool config_is_default(const struct config *c, size_t i);
+bool config_is_for(size_t i, enum config_who who);
 /* Appends the rows of who as name=value lines. -ATS_E_TOOBIG, -ATS_E_NOMEM. */
 ATS_NODISCARD int config_lines(const struct config *c, enum config_who who,
     struct ats_buf *out);

@@ -106,12 +106,14 @@ load_config(struct config *conf, const struct ats_places *places, const struct h
 {
 	struct ats_err err = { 0 };
 
-	if (config_load(conf, opt.config, places, homes, &err) < 0) {
+	if (config_load(conf, opt.config, places, homes, getenv("REMOTE_TOOLS_URL"), &err) < 0) {
 		if (!opt.check_only)
 			give_up(&err);
 		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
 		exit(2);
 	}
+	if (opt.check_only && conf->provider != PROVIDER_STDIO)
+		(void)fprintf(stderr, "ats-brain: sandbox.url: %s\n", conf->sandbox_url);
 	for (size_t i = 0; opt.check_only && config_warning(conf, i) != NULL; i++)
 		(void)fprintf(stderr, "ats-brain: warning: %s\n", config_warning(conf, i));
 	if (opt.check_only)
@@ -181,7 +183,7 @@ main(int argc, char **argv)
 	load_config(&conf, &places, &homes);
 	if (locks_take(&places, &locks, &err) < 0)
 		give_up(&err);
-	if (spawner_start(&places, &locks, &fds.spawner_pid, &pidfd, &fds.spawner, &err) < 0)
+	if (spawner_start(&places, &conf, &locks, &fds.spawner_pid, &pidfd, &fds.spawner, &err) < 0)
 		give_up(&err);
 	(void)prctl(PR_SET_NAME, "ats-vault");
 	open_sockets(&fds, &places, &err);

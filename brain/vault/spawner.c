@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/remote.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/confine/caps.h"
@@ -28,6 +29,7 @@
 #define STOP_MS 3000			/* from SIGTERM to SIGKILL */
 
 struct spawner {
+	const struct config *conf;
 	struct children kids;
 	int vault, signals;
 	bool stopping, killed;
@@ -35,18 +37,10 @@ struct spawner {
 };
 
 static void
-signal_child(const struct child *c, int sig)
-{
-	if (syscall(SYS_pidfd_send_signal, c->pidfd, sig, NULL, 0u) < 0 && errno != ESRCH)
-		ats_log(ATS_LOG_WARN, "cannot signal a child", "child=%s errno=%d", c->id,
-		    errno);
-}
-
-static void
 signal_all(struct spawner *s, int sig)
 {
 	for (struct child *c = s->kids.first; c != NULL; c = c->next)
-		signal_child(c, sig);
+		children_signal(c, sig);
 }
 
 /* The vault is gone or we are: nothing may stay behind. */
@@ -103,6 +97,21 @@ start_hands(struct spawner *s, struct ats_ipc_msg *m)
 }
 
 static void
+start_remote(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	int link ATS_CLEANUP_FD = -1;
+	pid_t pid = 0;
+
+	if (m->u[1] != (uint64_t)getuid())
+		(void)ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
+		    (unsigned long long)m->u[1], (unsigned long long)getuid());
+	else
+		(void)!remote_start(s->conf, &s->kids, m->s[0], &pid, &link, &err);
+	answer(s, m->seq, m->s[0], pid, &err, link);
+}
+
+static void
 on_order(struct spawner *s, struct ats_ipc_msg *m)
 {
 	struct child *c;
@@ -116,10 +125,14 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 		if (!s->stopping)
 			start_hands(s, m);
 		break;
+	case ATS_MSG_START_REMOTE:
+		if (!s->stopping)
+			start_remote(s, m);
+		break;
 	case ATS_MSG_KILL:
 		c = children_find(&s->kids, m->s[0]);
 		if (c != NULL)
-			signal_child(c, SIGKILL);
+			children_signal(c, SIGKILL);
 		break;
 	case ATS_MSG_STOP:
 		s->stopping = true;
@@ -157,7 +170,7 @@ reap(struct spawner *s)
 		;
 	for (struct child *c = s->kids.first; c != NULL; c = next) {
 		next = c->next;
-		if (waitpid(c->pid, &status, WNOHANG) != c->pid)
+		if (!children_wait(c, &status))
 			continue;
 		if (ats_brain_send(s->vault, ATS_MSG_EXITED, 0, NULL, 0, c->id,
 			(uint64_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 0),
@@ -221,10 +234,11 @@ compare_fds(const void *a, const void *b)
 }
 
 static void __attribute__((noreturn))
-child_main(const struct ats_places *places, int sock, const struct locks *locks)
+child_main(const struct ats_places *places, const struct config *conf, int sock,
+    const struct locks *locks)
 {
 	int keep[3] = { locks->state, locks->runtime, sock };
-	struct spawner s = { .vault = sock };
+	struct spawner s = { .conf = conf, .vault = sock };
 
 	qsort(keep, ATS_ARRAY_LEN(keep), sizeof(keep[0]), compare_fds);
 	ats_child_close_others(3, keep, ATS_ARRAY_LEN(keep));
@@ -238,8 +252,9 @@ child_main(const struct ats_places *places, int sock, const struct locks *locks)
 }
 
 int
-spawner_start(const struct ats_places *places, const struct locks *locks, pid_t *ret_pid,
-    int *ret_pidfd, int *ret_fd, struct ats_err *err)
+spawner_start(const struct ats_places *places, const struct config *conf,
+    const struct locks *locks, pid_t *ret_pid, int *ret_pidfd, int *ret_fd,
+    struct ats_err *err)
 {
 	int pair[2], pidfd = -1;
 	pid_t pid;
@@ -248,7 +263,7 @@ spawner_start(const struct ats_places *places, const struct locks *locks, pid_t 
 		return ats_err_sys(err, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		child_main(places, pair[1], locks);
+		child_main(places, conf, pair[1], locks);
 	(void)close(pair[1]);
 	/* Nobody has reaped it: the pid is still its own. */
 	if (pid > 0)

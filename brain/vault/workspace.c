@@ -190,6 +190,26 @@ workspace_check(const struct homes *h, const char *path, char real[ATS_PATH_MAX]
 }
 
 int
+workspace_check_far(const char *path, char real[ATS_PATH_MAX], struct ats_err *err)
+{
+	if (path[0] != '/')
+		return ats_err_set(err, ATS_E_INVAL, "%s: not an absolute path", path);
+	for (const char *p = path; p != NULL; p = strchr(p + 1, '/'))
+		if (strncmp(p, "/..", 3) == 0 && (p[3] == '/' || p[3] == '\0'))
+			return ats_err_set(err, ATS_E_INVAL,
+			    "%s: only the sandbox's side knows what .. is there; name the "
+			    "directory itself", path);
+	if (ats_path_join("/", path, real, ATS_PATH_MAX) < 0)
+		return ats_err_set(err, ATS_E_INVAL, "the path is over %d bytes",
+		    ATS_PATH_MAX - 1);
+	if (strcmp(real, "/") == 0)
+		return ats_err_set(err, ATS_E_INVAL,
+		    "%s: the root directory cannot be a workspace; name a project directory",
+		    path);
+	return 0;
+}
+
+int
 workspace_check_grant(const struct homes *h, const char *path, char real[ATS_PATH_MAX],
     struct ats_err *err)
 {

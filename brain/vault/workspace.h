@@ -25,4 +25,9 @@ ATS_NODISCARD int workspace_check(const struct homes *h, const char *path,
 ATS_NODISCARD int workspace_check_grant(const struct homes *h, const char *path,
     char real[ATS_PATH_MAX], struct ats_err *err);
 
+/* The same for a workspace on another side, of which nothing is known here: only the form of
+ * the path is looked at. */
+ATS_NODISCARD int workspace_check_far(const char *path, char real[ATS_PATH_MAX],
+    struct ats_err *err);
+
 #endif

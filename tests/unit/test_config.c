@@ -2,9 +2,11 @@
  *
  * The host configuration: what is passed on, mistakes, and that the table agrees with what
  * the engine understands. */
-#include "brain/vault/config.h"
+#include "brain/vault/provider.h"
 #include "brain/vault/workspace.h"
 #include "tests/lib/unit.h"
+
+#include <unistd.h>
 
 static struct homes homes = { .home = { "/home/somebody" }, .own = { "/run/x", "/var/x" } };
 static struct ats_err err;
@@ -145,6 +147,89 @@ START_TEST(mistakes_are_named)
 }
 END_TEST
 
+#define FAR(url, more) "{\"sandbox\": {\"url\": \"" url "\"" more "}, \"commands\": {"         \
+	"\"pod\": [\"/usr/bin/podman\", \"exec\"], \"up-2_B\": [\"/x\"]}}"
+START_TEST(sandboxes_elsewhere)
+{
+	const struct ats_conf_strv *argv;
+
+	ck_assert_msg(parse(NULL) == 0, "%s", err.text);
+	ck_assert_int_eq(conf.provider, PROVIDER_STDIO);
+	config_done(&conf);
+	ck_assert_msg(parse(FAR("unix:/run/x/s", ", \"allow_uids\": [\"7\", \"4294967294\"]")) == 0,
+	    "%s", err.text);
+	ck_assert_int_eq(conf.provider, PROVIDER_UNIX);
+	ck_assert_str_eq(conf.provider_at, "/run/x/s");
+	ck_assert(config_allows_uid(&conf, 0) && config_allows_uid(&conf, getuid()));
+	ck_assert(config_allows_uid(&conf, 7) && config_allows_uid(&conf, 4294967294u));
+	ck_assert(!config_allows_uid(&conf, getuid() + 1));
+	config_done(&conf);
+	ck_assert_msg(parse(FAR("exec:pod", "")) == 0, "%s", err.text);
+	ck_assert_int_eq(conf.provider, PROVIDER_EXEC);
+	argv = config_command(&conf, conf.provider_at);
+	ck_assert_ptr_nonnull(argv);
+	ck_assert_uint_eq(argv->n, 2);
+	ck_assert_str_eq(argv->v[1], "exec");
+	ck_assert_ptr_null(argv->v[2]);
+	ck_assert_ptr_null(config_command(&conf, "po"));
+	/* The environment's comes before the file's, and is judged alike. */
+	ck_assert_int_eq(config_set_url(&conf, "REMOTE_TOOLS_URL", "stdio", &err), 0);
+	ck_assert_int_eq(conf.provider, PROVIDER_STDIO);
+	ck_assert_int_lt(config_set_url(&conf, "REMOTE_TOOLS_URL", "exec:nothing", &err), 0);
+	ck_assert_ptr_nonnull(strstr(err.text, "REMOTE_TOOLS_URL: "));
+	config_done(&conf);
+}
+END_TEST
+
+#define COMMANDS(x) "{\"commands\": " x "}"
+#define LONG "/0123456789012345678901234567890123456789012345678901234567890123456789"
+START_TEST(what_is_no_sandbox_elsewhere)
+{
+	static const char *const rows[][2] = {
+		{ FAR("tcp://h:1", ""), "does not speak tcp" },
+		{ FAR("tls://h:1", ""), "does not speak tls" },
+		{ FAR("ws://h:1", ""), "does not speak ws;" },
+		{ FAR("wss://h:1", ""), "does not speak wss" },
+		{ FAR("listen:unix:/x", ""), "does not speak listen" },
+		{ FAR("", ""), "must be stdio, unix:/PATH or exec:NAME" },
+		{ FAR("STDIO", ""), "must be stdio" },
+		{ FAR("stdio:", ""), "must be stdio" },
+		{ FAR("ssh:host", ""), "must be stdio" },
+		{ FAR("unix:", ""), "absolute path" },
+		{ FAR("unix:run/s", ""), "absolute path" },
+		{ FAR("unix:/", ""), "absolute path" },
+		{ FAR("unix:" LONG LONG, ""), "at most 107 bytes" },
+		{ FAR("unix:/a\\nb", ""), "control characters" },
+		{ FAR("unix:" LONG LONG LONG, ""), "at most 200 bytes" },
+		{ FAR("exec:", ""), "has no \"\"" },
+		{ FAR("exec:docker", ""), "has no \"docker\"" },
+		{ FAR("unix:/s", ", \"network\": \"host\""), "\"sandbox.network\" has no effect" },
+		{ FAR("unix:/s", ", \"memory_mib\": 100"), "\"sandbox.memory_mib\" has no effect" },
+		{ FAR("unix:/s", ", \"git_config\": true"), "\"sandbox.git_config\" has no" },
+		{ FAR("exec:pod", ", \"env\": {\"A\": \"b\"}"), "\"sandbox.env\" has no effect" },
+		{ FAR("unix:/s", ", \"allow_uids\": [\"-1\"]"), "\"-1\" must be the number" },
+		{ FAR("unix:/s", ", \"allow_uids\": [\"4294967295\"]"), "must be the number" },
+		{ FAR("unix:/s", ", \"allow_uids\": [\"\"]"), "must be the number" },
+		{ FAR("unix:/s", ", \"allow_uids\": [7]"), "array of strings" },
+		{ FAR("stdio", ", \"allow_uids\": [\"7\"]"), "for a sandbox.url of unix: only" },
+		{ COMMANDS("[]"), "\"commands\" must be an object" },
+		{ COMMANDS("{\"a\": \"/bin/x\"}"), "\"commands.a\" must be an array" },
+		{ COMMANDS("{\"a\": []}"), "\"commands.a\" is empty" },
+		{ COMMANDS("{\"a\": [\"x\"]}"), "\"commands.a\": \"x\" must be the absolute" },
+		{ COMMANDS("{\"a\": [\"/x\", 7]}"), "\"commands.a\" must be at most 64 strings" },
+		{ COMMANDS("{\"a\": [\"/x\", \"\\u0000\"]}"), "without NUL: entry 2" },
+		{ COMMANDS("{\"a b\": [\"/x\"]}"), "\"a b\": a name has" },
+		{ COMMANDS("{\"\": [\"/x\"]}"), "a name has" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_msg(parse(rows[i][0]) < 0, "%s is accepted", rows[i][0]);
+		ck_assert_msg(strstr(err.text, rows[i][1]) != NULL, "%s: %s", rows[i][0],
+		    err.text);
+	}
+}
+END_TEST
+
 /* A setting of the engine has its limits in two tables; they must say the same. */
 START_TEST(engine_rows_agree_with_the_engines_own_table)
 {
@@ -174,7 +259,9 @@ START_TEST(engine_rows_agree_with_the_engines_own_table)
 	};
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
-		bool found = (rows[i].who & 2) == 0 || strcmp(rows[i].wire, "log_level") == 0;
+		/* The two that are words. */
+		bool found = (rows[i].who & 2) == 0 || strcmp(rows[i].wire, "log_level") == 0 ||
+		    strcmp(rows[i].wire, "sandbox_url") == 0;
 
 		for (size_t k = 0; k < ATS_ARRAY_LEN(engine); k++) {
 			if ((rows[i].who & 2) == 0 || strcmp(rows[i].wire, engine[k].name) != 0)
@@ -191,4 +278,5 @@ END_TEST
 
 ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
+    sandboxes_elsewhere, what_is_no_sandbox_elsewhere,
     engine_rows_agree_with_the_engines_own_table)

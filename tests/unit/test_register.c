@@ -90,6 +90,8 @@ START_TEST(workspace_check_refuses_what_is_not_a_project)
 		{ "private", ATS_E_PERM, "cannot be read" },
 		{ "private/in", ATS_E_PERM, "Permission denied" },
 	};
+	static const char *const far[] = { "", "relative", "/", "//", "/.", "/a/..", "/../a",
+		"/a/../b" };
 	char real[ATS_PATH_MAX];
 
 	make_tree();
@@ -106,6 +108,12 @@ START_TEST(workspace_check_refuses_what_is_not_a_project)
 	}
 	ck_assert_int_eq(workspace_check(&homes, "relative", real, &err), -ATS_E_INVAL);
 	ck_assert_int_eq(workspace_check(&homes, "", real, &err), -ATS_E_INVAL);
+	/* On another side only its form is known. */
+	ck_assert_int_eq(workspace_check_far("/no/such//place/.", real, &err), 0);
+	ck_assert_str_eq(real, "/no/such/place");
+	ck_assert_int_eq(workspace_check_far("/..a/b..", real, &err), 0);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(far); i++)
+		ck_assert_msg(workspace_check_far(far[i], real, &err) == -ATS_E_INVAL, "%s", far[i]);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
 	remove_tree();

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sandbox.url. Runs in ats-brain before it has children; the user's own file and environment
+ * are the input. */
+#include "brain/vault/provider.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+
+#define URL_MAX 200
+#define NAME_MAX_BYTES 32
+
+static const char forms[] = "stdio, unix:/PATH or exec:NAME";
+
+static bool
+is_plain(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+	return n > 0 && n <= NAME_MAX_BYTES && s[n] == '\0';
+}
+
+static int
+parse_uid(const char *s, uid_t *ret)
+{
+	char *end = NULL;
+	unsigned long long v = strtoull(s, &end, 10);
+
+	/* The last number stands for "none". */
+	if (*s < '0' || *s > '9' || *end != '\0' || v >= UINT32_MAX)
+		return -ATS_E_INVAL;
+	*ret = (uid_t)v;
+	return 0;
+}
+
+bool
+config_allows_uid(const struct config *c, uid_t uid)
+{
+	uid_t allowed;
+
+	if (uid == 0 || uid == getuid())
+		return true;
+	for (size_t i = 0; i < c->allow_uids.n; i++)
+		if (parse_uid(c->allow_uids.v[i], &allowed) == 0 && allowed == uid)
+			return true;
+	return false;
+}
+
+const struct ats_conf_strv *
+config_command(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->commands.n; i++)
+		if (strcmp(c->commands.v[i].name, name) == 0)
+			return &c->commands.v[i].argv;
+	return NULL;
+}
+
+static int
+check_commands(const struct config *c, const char *name, struct ats_err *err)
+{
+	for (size_t i = 0; i < c->commands.n; i++) {
+		const struct ats_conf_argv *a = &c->commands.v[i];
+
+		if (!is_plain(a->name))
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"commands\": \"%.60s\": a name has 1 to %d letters, digits, _ or -",
+			    name, a->name, NAME_MAX_BYTES);
+		if (a->argv.v[0][0] != '/')
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"commands.%s\": \"%.200s\" must be the absolute path of a program",
+			    name, a->name, a->argv.v[0]);
+	}
+	return 0;
+}
+
+static int
+check_uids(const struct config *c, const char *name, struct ats_err *err)
+{
+	uid_t uid;
+
+	for (size_t i = 0; i < c->allow_uids.n; i++)
+		if (parse_uid(c->allow_uids.v[i], &uid) < 0)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.allow_uids\": \"%.60s\" must be the number of a user",
+			    name, c->allow_uids.v[i]);
+	return 0;
+}
+
+static int
+parse_unix(const char *at, const char *name, struct ats_err *err)
+{
+	struct sockaddr_un sa;
+
+	if (at[0] != '/' || at[1] == '\0')
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"sandbox.url\": unix: needs an absolute path", name);
+	return strlen(at) < sizeof(sa.sun_path) ? 0 : ats_err_set(err, ATS_E_CONFIG,
+	    "%s: \"sandbox.url\": the path of a Unix socket has at most %zu bytes", name,
+	    sizeof(sa.sun_path) - 1);
+}
+
+/* Sets provider and provider_at by sandbox_url. */
+static int
+parse_url(struct config *c, const char *name, struct ats_err *err)
+{
+	static const char *const later[] = { "tcp://", "tls://", "ws://", "wss://", "listen:" };
+	const char *url = c->sandbox_url;
+
+	c->provider_at = strchr(url, ':') != NULL ? strchr(url, ':') + 1 : url + strlen(url);
+	for (const char *p = url; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || p - url >= URL_MAX)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.url\" must be at most %d bytes, without control characters",
+			    name, URL_MAX);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(later); i++)
+		if (strncmp(url, later[i], strlen(later[i])) == 0)
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"sandbox.url\": this version does not speak %.*s; use %s", name,
+			    (int)strcspn(later[i], ":"), later[i], forms);
+	if (strcmp(url, "stdio") == 0) {
+		c->provider = PROVIDER_STDIO;
+		return 0;
+	}
+	if (strncmp(url, "unix:", 5) == 0) {
+		c->provider = PROVIDER_UNIX;
+		return parse_unix(c->provider_at, name, err);
+	}
+	if (strncmp(url, "exec:", 5) != 0)
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.url\": \"%s\" must be %s",
+		    name, url, forms);
+	c->provider = PROVIDER_EXEC;
+	return config_command(c, c->provider_at) != NULL ? 0 : ats_err_set(err, ATS_E_CONFIG,
+	    "%s: \"sandbox.url\": \"commands\" of the configuration has no \"%s\"", name,
+	    c->provider_at);
+}
+
+/* Hands' options are said where hands is started: here they would be ignored. */
+static int
+check_useless(const struct config *c, const char *name, struct ats_err *err)
+{
+	if (c->provider != PROVIDER_UNIX && c->allow_uids.n > 0)
+		return ats_err_set(err, ATS_E_CONFIG,
+		    "%s: \"sandbox.allow_uids\" is for a sandbox.url of unix: only", name);
+	for (size_t i = 0; i < config_nrows && c->provider != PROVIDER_STDIO; i++)
+		if (config_is_for(i, CONFIG_HANDS) && !config_is_default(c, i))
+			return ats_err_set(err, ATS_E_CONFIG,
+			    "%s: \"%s\" has no effect with sandbox.url %s: remove it, and give "
+			    "ats-hands its --option there", name, config_rows[i].key,
+			    c->sandbox_url);
+	return 0;
+}
+
+int
+config_check_provider(struct config *c, const char *name, struct ats_err *err)
+{
+	int rc = check_commands(c, name, err);
+
+	if (rc == 0)
+		rc = check_uids(c, name, err);
+	if (rc == 0)
+		rc = parse_url(c, name, err);
+	return rc < 0 ? rc : check_useless(c, name, err);
+}
+
+int
+config_set_url(struct config *c, const char *name, const char *url, struct ats_err *err)
+{
+	char *copy = ats_strdup(url);
+
+	if (copy == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	free(c->sandbox_url);
+	c->sandbox_url = copy;
+	return config_check_provider(c, name, err);
+}
