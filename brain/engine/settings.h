@@ -19,8 +19,8 @@ struct settings {
 };
 
 /* Sets the defaults, then reads text: lines of name=value (the vault's, checked by it).
- * "log_level" is a word and sets the log's level; "sandbox_url" is kept as it is. A value out of range is -ATS_E_CONFIG; a
- * name that is not known here is logged and left out. */
+ * "log_level" is a word and sets the log's level; "sandbox_url" is kept as it is. A value out of
+ * range is -ATS_E_CONFIG; a name that is not known here is logged and left out. */
 ATS_NODISCARD int settings_parse(struct settings *ret, const char *text, struct ats_err *err);
 
 /* Whether hands was started by somebody else: it may live on when its link is lost. */

@@ -67,11 +67,13 @@ check_commands(const struct config *c, const char *name, struct ats_err *err)
 
 		if (!is_plain(a->name))
 			return ats_err_set(err, ATS_E_CONFIG,
-			    "%s: \"commands\": \"%.60s\": a name has 1 to %d letters, digits, _ or -",
+			    "%s: \"commands\": \"%.60s\": a name has 1 to %d letters, "
+			    "digits, _ or -",
 			    name, a->name, NAME_MAX_BYTES);
 		if (a->argv.v[0][0] != '/')
 			return ats_err_set(err, ATS_E_CONFIG,
-			    "%s: \"commands.%s\": \"%.200s\" must be the absolute path of a program",
+			    "%s: \"commands.%s\": \"%.200s\" must be the absolute path "
+			    "of a program",
 			    name, a->name, a->argv.v[0]);
 	}
 	return 0;
@@ -114,7 +116,8 @@ parse_url(struct config *c, const char *name, struct ats_err *err)
 	for (const char *p = url; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || p - url >= URL_MAX)
 			return ats_err_set(err, ATS_E_CONFIG,
-			    "%s: \"sandbox.url\" must be at most %d bytes, without control characters",
+			    "%s: \"sandbox.url\" must be at most %d bytes, without "
+			    "control characters",
 			    name, URL_MAX);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(later); i++)
 		if (strncmp(url, later[i], strlen(later[i])) == 0)

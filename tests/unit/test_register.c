@@ -113,7 +113,8 @@ START_TEST(workspace_check_refuses_what_is_not_a_project)
 	ck_assert_str_eq(real, "/no/such/place");
 	ck_assert_int_eq(workspace_check_far("/..a/b..", real, &err), 0);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(far); i++)
-		ck_assert_msg(workspace_check_far(far[i], real, &err) == -ATS_E_INVAL, "%s", far[i]);
+		ck_assert_msg(workspace_check_far(far[i], real, &err) == -ATS_E_INVAL,
+		    "%s", far[i]);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
 	remove_tree();
