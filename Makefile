@@ -101,8 +101,8 @@ BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/in
 	hands/worker/tty.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
 	hands/confine/view.o hands/confine/trees.o hands/confine/shellview.o hands/confine/scan.o hands/confine/scan_denied.o hands/confine/users.o \
 	hands/confine/filters.o hands/confine/apply.o hands/confine/vector.o \
-	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/protect.o hands/confine/worktree.o \
-	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
+	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
+	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
 HANDS_O := $(COMMON_O) $(CHAN_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What keep.c, keep_same.c and keep_move.c share: a snapshot of protected names. */
+ * What keep.c and its parts (keep_take.c, keep_same.c, keep_move.c) share: a snapshot of
+ * protected names. */
 #ifndef ATS_HANDS_CONFINE_KEEP_PRIVATE_H
 #define ATS_HANDS_CONFINE_KEEP_PRIVATE_H
 
@@ -36,6 +37,15 @@ struct snapshot {
 	char bytes[KEEP_BYTES_MAX];
 };
 
+/* One is used while the other is made: a process that is killed meanwhile does no harm. */
+struct keep {
+	unsigned current;
+	bool taken;
+	struct snapshot of[2];
+};
+
+/* Notes what a name is now. */
+void keep_note_stat(struct item *it, const struct stat *st);
 /* Beneath dirfd, no link followed; a descriptor (CLOEXEC) or -1 and errno. */
 int keep_open(int dirfd, const char *rel, uint64_t flags);
 /* The directory of the last name of rel, and that name, which points into rel. */
