@@ -58,8 +58,11 @@ guard_any_busy(const struct guard *g)
 static void
 undo_call(struct guard *g, unsigned call)
 {
-	for (unsigned i = 0; g->failed == 0 && i < ROUNDS_MAX; i++) {
+	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
 		guard_undo(g);
+		if (!g->has_git)	/* as it was looked through: what is there is a call's */
+			(void)atomic_fetch_add(&g->moved, made_settle(g->from.workspace,
+			    g->from.config_is_open, &g->stays));
 		if (g->stays == NULL)
 			return;
 	}

@@ -19,12 +19,10 @@
 static void
 move_aside(struct guard *g, int at, const char *name)
 {
-	if (keep_move_aside(at, name) == 0) {
-		(void)atomic_fetch_add(&g->moved, 1);
-		ats_log(ATS_LOG_WARN, "a protected name was made and moved aside",
-		    "name=%s", name);
-	} else if (errno != ENOENT && errno != EBUSY) {
-		g->stays = name;
+	switch (keep_put_aside(at, name, "it is protected")) {
+	case KEEP_GONE: break;
+	case KEEP_MOVED: (void)atomic_fetch_add(&g->moved, 1); break;
+	case KEEP_STAYS: g->stays = name; break;
 	}
 }
 

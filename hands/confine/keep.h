@@ -28,6 +28,13 @@ bool keep_has(const struct keep *k, size_t dir, const char *name);
 /* Renames dir/name to NAME.quarantine beside it, or to NAME.quarantine.RANDOM where that is
  * taken, whatever the directory's mode, which stays; 0, or -1 and errno. */
 ATS_NODISCARD int keep_move_aside(int dirfd, const char *name);
+enum keep_aside {
+	KEEP_GONE,	/* none is there, or a mount, which no tool made */
+	KEEP_MOVED,
+	KEEP_STAYS	/* it could not be moved */
+};
+/* The same of what a tool made; the log tells of it, and why. */
+ATS_NODISCARD enum keep_aside keep_put_aside(int dirfd, const char *name, const char *why);
 /* As mnt_open_dir: while tools run, which may have shut a directory on the way: it is opened to
  * its owner again. A descriptor, or -1 and errno, EACCES where it stays shut. */
 ATS_NODISCARD int keep_open_dir(const char *path);

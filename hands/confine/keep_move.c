@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "hands/confine/keep_private.h"
 #include "hands/confine/mnt.h"
 
@@ -92,6 +93,21 @@ keep_move_aside(int dirfd, const char *name)
 	}
 	keep_lock(dirfd, mode);
 	return rc;
+}
+
+enum keep_aside
+keep_put_aside(int dirfd, const char *name, const char *why)
+{
+	if (keep_move_aside(dirfd, name) == 0) {
+		ats_log(ATS_LOG_WARN, "a name that a tool made was moved aside",
+		    "name=%s why=\"%s\"", name, why);
+		return KEEP_MOVED;
+	}
+	if (errno == ENOENT || errno == EBUSY)
+		return KEEP_GONE;
+	ats_log(ATS_LOG_WARN, "a name that a tool made cannot be moved aside",
+	    "name=%s why=\"%s\" errno=%d", name, why, errno);
+	return KEEP_STAYS;
 }
 
 /* Every directory on the way that its owner, us, may not enter. True: one was. */

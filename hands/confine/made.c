@@ -13,23 +13,35 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "common/log.h"
 #include "hands/confine/keep.h"
-#include "hands/confine/mnt.h"
 #include "hands/confine/protect.h"
 
 #define CONFIG_MAX (64u << 10)
 #define HOOKS_MAX 1024
 
-static unsigned
-move(int at, const char *name, const char *why)
-{
-	bool moved = keep_move_aside(at, name) == 0;
+struct made {
+	bool config_is_open;
+	unsigned moved;
+	bool stays;	/* something could not be moved aside, or not be looked at */
+};
 
-	if (moved || errno != ENOENT)
-		ats_log(ATS_LOG_WARN, moved ? "a tool made a repository: a name was moved aside" :
-		    "a tool made a repository: a name stays", "name=%s why=\"%s\"", name, why);
-	return moved;
+static void
+move(struct made *m, int at, const char *name, const char *why)
+{
+	enum keep_aside aside = keep_put_aside(at, name, why);
+
+	m->moved += aside == KEEP_MOVED;
+	m->stays = m->stays || aside == KEEP_STAYS;
+}
+
+/* As a tool may have shut it. -1: it is gone, or what cannot be opened stays. */
+static int
+open_dir(struct made *m, const char *path)
+{
+	int at = keep_open_dir(path);
+
+	m->stays = m->stays || (at < 0 && errno == EACCES);
+	return at;
 }
 
 static bool
@@ -60,63 +72,84 @@ is_hook(const char *name)
 	    (n < 7 || strcmp(name + n - 7, ".sample") != 0);
 }
 
-static unsigned
-settle_hooks(int git)
+static void
+settle_hooks(struct made *m, int git)
 {
 	int fd = openat(git, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
-	unsigned n = 0, looked = 0;
+	unsigned looked = 0;
 
 	if (d == NULL) {
+		bool is_there = fd >= 0 || errno != ENOENT;
+
 		if (fd >= 0)
 			(void)close(fd);
-		return errno == ENOENT ? 0 : move(git, "hooks", "it is no directory");
+		if (is_there)
+			move(m, git, "hooks", "it is no directory that can be read");
+		return;
 	}
 	while ((e = readdir(d)) != NULL && looked++ < HOOKS_MAX)
 		if (is_hook(e->d_name))
-			n += move(fd, e->d_name, "it is a hook");
+			move(m, fd, e->d_name, "it is a hook");
 	(void)closedir(d);
-	return e == NULL ? n : n + move(git, "hooks", "it has too many entries");
+	if (e != NULL)
+		move(m, git, "hooks", "it has too many entries");
 }
 
-static unsigned
-settle_one(const char *git, bool inner, bool config_is_open)
+static void
+settle_one(struct made *m, const char *git, bool inner)
 {
 	static const char *const elsewhere[] = { "config.worktree", "commondir", "gitdir" };
-	ATS_CLEANUP_FD int at = -1;
+	ATS_CLEANUP_FD int at = open_dir(m, git);
 	struct stat st;
-	unsigned n = 0;
 
-	if (mnt_open_dir(git, &at, NULL) < 0)
-		return 0;
-	if (!config_is_open && !config_is_plain(at, inner))
-		n += move(at, "config", "more than a new repository has");
-	n += settle_hooks(at);
+	if (at < 0)
+		return;
+	if (!m->config_is_open && !config_is_plain(at, inner))
+		move(m, at, "config", "more than a new repository has");
+	settle_hooks(m, at);
 	for (size_t i = 0; !inner && i < ATS_ARRAY_LEN(elsewhere); i++)
 		if (fstatat(at, elsewhere[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-			n += move(at, elsewhere[i], "it leads elsewhere");
-	return n;
+			move(m, at, elsewhere[i], "it leads elsewhere");
+}
+
+/* at holds .git, a directory. */
+static void
+settle_all(struct made *m, int at, const char *dir)
+{
+	static struct protect_dirs dirs;
+	char git[4096];
+
+	dirs.whole = false;
+	if (snprintf(git, sizeof(git), "%s/.git", dir) < (int)sizeof(git)) {
+		ATS_CLEANUP_FD int opened = open_dir(m, git);	/* for the look below it */
+
+		if (opened >= 0)
+			protect_find_git(git, &dirs);
+	}
+	if (!dirs.whole) {
+		move(m, at, ".git", "not all of it can be looked at");
+		return;
+	}
+	for (size_t d = 0; d < dirs.n; d++)
+		settle_one(m, dirs.v[d].path, d > 0);
 }
 
 unsigned
-made_settle(const char *dir, bool config_is_open)
+made_settle(const char *dir, bool config_is_open, const char **ret_stays)
 {
-	static struct protect_dirs dirs;
-	ATS_CLEANUP_FD int at = -1;
-	char git[4096];
+	struct made m = { .config_is_open = config_is_open };
+	ATS_CLEANUP_FD int at = open_dir(&m, dir);
 	struct stat st;
-	unsigned n = 0;
 
-	if (mnt_open_dir(dir, &at, NULL) < 0 ||
-	    fstatat(at, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	if (!S_ISDIR(st.st_mode))
-		return move(at, ".git", "it leads elsewhere");
-	if (snprintf(git, sizeof(git), "%s/.git", dir) >= (int)sizeof(git))
-		return 0;
-	protect_find_git(git, &dirs);
-	for (size_t d = 0; d < dirs.n; d++)
-		n += settle_one(dirs.v[d].path, d > 0, config_is_open);
-	return n;
+	if (at >= 0 && fstatat(at, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode))
+			settle_all(&m, at, dir);
+		else
+			move(&m, at, ".git", "it leads elsewhere");
+	}
+	if (m.stays)
+		*ret_stays = ".git";
+	return m.moved;
 }

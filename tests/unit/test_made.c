@@ -103,13 +103,35 @@ make_repository(void)
 	put(".git/hooks/pre-commit.sample", "x");
 }
 
+/* Where nothing stays. */
+static unsigned
+settled(const char *dir, bool config_is_open)
+{
+	const char *stays = NULL;
+	unsigned n = made_settle(dir, config_is_open, &stays);
+
+	ck_assert_ptr_null(stays);
+	return n;
+}
+
+/* The test's own process: root opens whatever is shut. */
+static void
+be_nobody(const char *dir)
+{
+	if (geteuid() != 0)
+		return;
+	ck_assert_int_eq(chown(dir, 12345, 12345), 0);
+	ck_assert_int_eq(setresgid(12345, 12345, 12345), 0);
+	ck_assert_int_eq(setresuid(12345, 12345, 12345), 0);
+}
+
 START_TEST(repository_as_git_makes_it_stays)
 {
 	const char *dir = enter_dir();
 
-	ck_assert_uint_eq(made_settle(dir, false), 0);	/* none */
+	ck_assert_uint_eq(settled(dir, false), 0);	/* none */
 	make_repository();
-	ck_assert_uint_eq(made_settle(dir, false), 0);
+	ck_assert_uint_eq(settled(dir, false), 0);
 	ck_assert(is_there(".git/hooks/pre-commit.sample") && is_there(".git/config"));
 }
 END_TEST
@@ -122,13 +144,13 @@ START_TEST(what_a_tool_adds_is_moved_aside)
 	put(".git/hooks/pre-commit", "evil");
 	put(".git/config", "[core]\n\tfsmonitor = evil\n");
 	put(".git/commondir", "../evil\n");
-	ck_assert_uint_eq(made_settle(dir, false), 3);
+	ck_assert_uint_eq(settled(dir, false), 3);
 	ck_assert(!is_there(".git/hooks/pre-commit"));
 	ck_assert(is_there(".git/hooks/pre-commit.quarantine"));
 	ck_assert(!is_there(".git/config") && !is_there(".git/commondir"));
-	ck_assert_uint_eq(made_settle(dir, false), 0);
+	ck_assert_uint_eq(settled(dir, false), 0);
 	put(".git/config", "[core]\n\tfsmonitor = asked for\n");
-	ck_assert_uint_eq(made_settle(dir, true), 0);
+	ck_assert_uint_eq(settled(dir, true), 0);
 }
 END_TEST
 
@@ -142,11 +164,11 @@ START_TEST(links_are_moved_aside)
 	ck_assert_int_eq(link("other", ".git/config"), 0);
 	ck_assert_int_eq(rename(".git/hooks", "h"), 0);
 	ck_assert_int_eq(symlink("../h", ".git/hooks"), 0);
-	ck_assert_uint_eq(made_settle(dir, false), 2);
+	ck_assert_uint_eq(settled(dir, false), 2);
 	ck_assert(!is_there(".git/config") && !is_there(".git/hooks"));
 	ck_assert_int_eq(rename(".git", "g"), 0);
 	ck_assert_int_eq(symlink("g", ".git"), 0);
-	ck_assert_uint_eq(made_settle(dir, false), 1);
+	ck_assert_uint_eq(settled(dir, false), 1);
 	ck_assert(!is_there(".git"));
 }
 END_TEST
@@ -162,12 +184,73 @@ START_TEST(repository_of_a_submodule_is_looked_at)
 	put(".git/modules/a/HEAD", "x");
 	put(".git/modules/a/config", "[core]\n\tworktree = ../../../a\n");
 	put(".git/modules/a/hooks/post-checkout", "evil");
-	ck_assert_uint_eq(made_settle(dir, false), 1);
+	ck_assert_uint_eq(settled(dir, false), 1);
 	ck_assert(is_there(".git/modules/a/config"));
 	ck_assert(!is_there(".git/modules/a/hooks/post-checkout"));
 }
 END_TEST
 
+START_TEST(what_is_shut_is_looked_at)
+{
+	static const mode_t modes[] = { 0, 0100, 0300, 0500, 0600 };
+	const char *dir = enter_dir();
+
+	be_nobody(dir);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(modes); i++) {
+		make_repository();
+		put(".git/hooks/pre-commit", "evil");
+		ck_assert_int_eq(chmod(".git", modes[i]), 0);
+		ck_assert_int_eq(chmod(".", modes[i]), 0);
+		ck_assert_uint_eq(settled(dir, false), 1);
+		ck_assert_int_eq(chmod(".", 0700), 0);
+		ck_assert_int_eq(chmod(".git", 0700), 0);
+		ck_assert(!is_there(".git/hooks/pre-commit"));
+		ck_assert_int_eq(chmod(".git/hooks", modes[i]), 0);
+		(void)settled(dir, false);	/* kept, or moved if unreadable */
+		ck_assert(is_there(".git/hooks") == ((modes[i] & 0400) != 0));
+		ck_assert_int_eq(rename(".git", i == 0 ? "a" : i == 1 ? "b" : i == 2 ? "c" :
+		    i == 3 ? "d" : "e"), 0);
+	}
+}
+END_TEST
+
+START_TEST(repository_with_a_shut_part_is_moved_aside)
+{
+	static const char *const shut[] = { ".git/modules", ".git/modules/a",
+		".git/modules/a/modules" };
+	const char *dir = enter_dir();
+
+	be_nobody(dir);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(shut); i++) {
+		make_repository();
+		ck_assert_int_eq(mkdir(".git/modules", 0755), 0);
+		ck_assert_int_eq(mkdir(".git/modules/a", 0755), 0);
+		put(".git/modules/a/HEAD", "x");
+		ck_assert_int_eq(mkdir(".git/modules/a/modules", 0755), 0);
+		ck_assert_int_eq(chmod(shut[i], 0), 0);
+		ck_assert_uint_eq(settled(dir, false), 1);
+		ck_assert_msg(!is_there(".git"), "%s", shut[i]);
+	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_moved_is_told)
+{
+	const char *dir = enter_dir(), *stays = NULL;
+
+	if (geteuid() != 0)
+		return;		/* it takes a file of somebody else's */
+	make_repository();
+	put(".git/hooks/pre-commit", "evil");
+	ck_assert_int_eq(chmod(".git/hooks", 01777), 0);
+	ck_assert_int_eq(chmod(".", 0755), 0);
+	ck_assert_int_eq(setresuid(12345, 12345, 12345), 0);
+	ck_assert_uint_eq(made_settle(dir, false, &stays), 0);
+	ck_assert_ptr_nonnull(stays);
+}
+END_TEST
+
 ATS_UNIT_MAIN("made", config_that_git_writes_is_plain, config_with_more_is_not_plain,
     repository_as_git_makes_it_stays, what_a_tool_adds_is_moved_aside, links_are_moved_aside,
-    repository_of_a_submodule_is_looked_at)
+    repository_of_a_submodule_is_looked_at, what_is_shut_is_looked_at,
+    repository_with_a_shut_part_is_moved_aside, what_cannot_be_moved_is_told)
