@@ -32,6 +32,8 @@ enum box_situation {
 #define BOX_SMALL (1u << 6)		/* limits=check */
 #define BOX_IPC_UTS (1u << 7)
 #define BOX_SCAN_PART (1u << 9)	/* gap: not all of the workspace was looked through */
+#define BOX_KEEP_PART (1u << 11)	/* gap: protected files are too large to be put back */
+#define BOX_UNWATCHED (1u << 12)	/* gap: inotify's limits are used up */
 #define BOX_GIT_CONFIG (1u << 10)	/* asked for: shells may write .git/config */
 #define BOX_NET_HOST (1u << 8)		/* asked for: shells have the host's network */
 #define BOX_CG_MEMORY (1u << 16)	/* a cgroup bounds the sum of its memory */

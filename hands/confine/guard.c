@@ -16,6 +16,7 @@
 #include "hands/confine/apply.h"
 #include "hands/confine/guard_private.h"
 #include "hands/confine/made.h"
+#include "hands/confine/scan.h"
 
 #define NEW_MS 100
 #define RETRY_MS 20	/* how often what could not be put back is tried while calls run */
@@ -103,7 +104,31 @@ guard_new(const struct protect_from *from, guard_protect protect, struct ats_err
 bool
 guard_is_whole(const struct guard *g)
 {
-	return g->dirs.whole;
+	return g->dirs.whole && keep_is_whole(g->keep);
+}
+
+int
+guard_refuse(struct ats_err *err)
+{
+	return ats_err_set(err, ATS_E_CONFINE,
+	    "No command runs in this workspace: it cannot be looked through as a whole for "
+	    "repositories and sockets to protect. It has more than %u entries, %u repositories, "
+	    "%u sockets or %u protected names, is deeper than %u or one of these than %u, or has "
+	    "a directory its owner cannot read. Have them removed outside and run `atsctl "
+	    "shutdown`, or open a smaller one. File tools work.", SCAN_ENTRIES_MAX,
+	    PROTECT_DIRS_MAX, SCAN_SOCKETS_MAX, KEEP_ITEMS_MAX, SCAN_DEPTH_MAX, KEEP_DEPTH_MAX);
+}
+
+bool
+guard_is_watched(const struct guard *g)
+{
+	return g->is_watched;
+}
+
+bool
+guard_has_contents(const struct guard *g)
+{
+	return keep_has_contents(g->keep);
 }
 
 int
@@ -118,7 +143,7 @@ guard_wait(const struct guard *g)
 	if (guard_any_busy(g) && g->stays != NULL)
 		return RETRY_MS;
 	if (guard_any_busy(g))
-		return g->protect == NULL ? SLOW_MS : -1;
+		return g->protect == NULL || !g->is_watched ? SLOW_MS : -1;
 	return g->is_due ? GUARD_IDLE_MS : -1;
 }
 
@@ -126,12 +151,11 @@ void
 guard_turn(struct guard *g)
 {
 	uint64_t begins;
-	bool is_new;
+	bool is_new, is_due;
 
-	if (read(g->wake, &begins, sizeof(begins)) < 0)
-		begins = 0;
-
-	if (!guard_read_events(g))
+	/* What was not told of, and is the user's, is mounted over when a call begins. */
+	is_due = read(g->wake, &begins, sizeof(begins)) > 0 && g->protect != NULL;
+	if (!guard_read_events(g) && !is_due)
 		return;
 	guard_enter(g);
 	guard_settle(g);
@@ -205,11 +229,15 @@ guard_begin(struct guard *g, unsigned call, struct guard_mark *ret, struct ats_e
 	 * see it yet. Beside another call it could be that call's. */
 	if (!guard_any_busy(g) && (guard_look(g, false) || g->protect == NULL))
 		keep_take(g->keep, &g->dirs, g->protect != NULL);
+	if (!guard_is_whole(g)) {
+		guard_leave(g);
+		return guard_refuse(err);
+	}
 	ret->call = call;
 	ret->moved = atomic_load(&g->moved);
 	g->busy[call] = true;
 	guard_leave(g);
-	if (g->protect == NULL && eventfd_write(g->wake, 1) < 0)
+	if ((g->protect == NULL || !g->is_watched) && eventfd_write(g->wake, 1) < 0)
 		errno = 0;	/* then the end of the call is when names are put back */
 	return 0;
 }
@@ -222,9 +250,6 @@ guard_end(struct guard *g, const struct guard_mark *mark)
 	guard_enter(g);
 	undo_call(g, mark->call);
 	failed = g->failed != 0;
-	if (!g->has_git)	/* as it was looked through: what is there is a call's */
-		(void)atomic_fetch_add(&g->moved, made_settle(g->from.workspace,
-		    g->from.config_is_open));
 	g->busy[mark->call] = false;
 	g->is_due = !failed;
 	g->is_new = guard_has_git(g) != g->has_git;

@@ -29,11 +29,18 @@ typedef int (*guard_protect)(const struct protect_dirs *dirs,
 
 /* Made once by the shell zygote, for what from names (borrowed for ever); looks through it.
  * protect: NULL where nothing can be mounted. Never freed: its children share it. Where
- * inotify's limits are reached it works on at the ends of calls. NULL with err set. */
+ * inotify's limits are reached it looks by itself (guard_is_watched). NULL with err set. */
 struct guard *guard_new(const struct protect_from *from, guard_protect protect,
     struct ats_err *err);
-/* Whether all of the workspace was looked at, the last time. */
+/* Whether all of the workspace was looked at, the last time, and all that is to be put back is
+ * remembered. Otherwise no call begins, and this is why. */
 bool guard_is_whole(const struct guard *g);
+int guard_refuse(struct ats_err *err);
+/* Whether the kernel tells of each name that is made; otherwise it is seen
+ * within a second, or when a call ends. */
+bool guard_is_watched(const struct guard *g);
+/* Whether what is to be put back can be, with its content. */
+bool guard_has_contents(const struct guard *g);
 /* For poll: readable when guard_turn has something to do; may be -1. */
 int guard_fd(const struct guard *g);
 /* For poll: after so many ms without anything else guard_idle has something to do; or -1. */
@@ -51,8 +58,8 @@ enum guard_outcome {
 	GUARD_MOVED,	/* names were moved aside or put back, for this call or for one beside it */
 	GUARD_STAYS	/* one could not be: the box ends */
 };
-/* In a monitor: the call begins, or may not, since the box ends; and it ended, nothing of it
- * runs any more. */
+/* In a monitor: the call begins, or may not, since the box ends or not all is looked at; and it
+ * ended, nothing of it runs any more. */
 ATS_NODISCARD int guard_begin(struct guard *g, unsigned call, struct guard_mark *ret,
     struct ats_err *err);
 enum guard_outcome guard_end(struct guard *g, const struct guard_mark *mark);

@@ -38,6 +38,22 @@ is_wanted(void *arg)
 	return g->left_off;
 }
 
+/* What cannot be watched is looked at each second, and when calls begin and end. */
+static void
+watch(struct guard *g)
+{
+	bool was = g->is_watched;
+
+	g->is_watched = g->events >= 0;
+	for (size_t d = 0; g->is_watched && d < g->dirs.n; d++)
+		if (inotify_add_watch(g->events, g->dirs.v[d].path, EVENTS | IN_DONT_FOLLOW) < 0 &&
+		    errno != ENOENT && errno != ENOTDIR)
+			g->is_watched = false;
+	if (was && !g->is_watched)
+		ats_log(ATS_LOG_WARN,
+		    "the limits of inotify are reached: names are noticed late", NULL);
+}
+
 void
 guard_find(struct guard *g, int calls)
 {
@@ -65,10 +81,7 @@ guard_find(struct guard *g, int calls)
 	memcpy(&g->dirs, &found, offsetof(struct protect_dirs, v) + found.n * sizeof(found.v[0]));
 	g->has_git = guard_has_git(g);
 	g->is_new = false;
-	for (size_t d = 0; g->events >= 0 && d < g->dirs.n; d++)
-		if (inotify_add_watch(g->events, g->dirs.v[d].path, EVENTS | IN_DONT_FOLLOW) < 0 &&
-		    errno == ENOSPC)
-			break;	/* the ends of calls remain */
+	watch(g);
 	guard_settle(g);
 	guard_leave(g);
 }
@@ -79,6 +92,7 @@ guard_open_events(struct guard *g, struct ats_err *err)
 	struct epoll_event e = { .events = EPOLLIN };
 
 	g->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	g->is_watched = true;
 	g->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	g->poll = epoll_create1(EPOLL_CLOEXEC);
 	if (g->wake < 0 || g->poll < 0 || epoll_ctl(g->poll, EPOLL_CTL_ADD, g->wake, &e) < 0 ||

@@ -14,7 +14,8 @@
 struct guard {		/* shared memory: zygote and monitors */
 	int lock;		/* a file; its record lock ends with its process */
 	struct protect_from from;
-	int events, wake, poll;	/* inotify; calls begin (without mounts); both */
+	int events, wake, poll;	/* inotify, or -1; calls begin; both */
+	bool is_watched;	/* events tells of all of dirs */
 	guard_protect protect;	/* or NULL */
 	struct keep *keep;	/* what cannot be mounted over: all, or symbolic links */
 	atomic_uint moved;

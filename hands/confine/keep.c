@@ -178,6 +178,18 @@ keep_restore(struct keep *k, const char **ret_stays)
 }
 
 bool
+keep_is_whole(const struct keep *k)
+{
+	return !k->of[k->current].in_part;
+}
+
+bool
+keep_has_contents(const struct keep *k)
+{
+	return !k->of[k->current].no_content;
+}
+
+bool
 keep_has(const struct keep *k, size_t dir, const char *name)
 {
 	const struct snapshot *s = &k->of[k->current];

@@ -7,8 +7,11 @@
 
 #include "hands/confine/protect.h"
 
-/* Of all names together; what is above is moved aside when it was changed, not put back. */
-#define KEEP_ITEMS_MAX 4096
+/* Of all names together, those of PROTECT_DIRS_MAX directories that are not there included. With
+ * more, keep_is_whole says so. */
+#define KEEP_ITEMS_MAX (1u << 16)
+#define KEEP_DEPTH_MAX 32
+/* Of their contents; what is above is moved aside when it was changed, not put back. */
 #define KEEP_BYTES_MAX (4u << 20)
 #define KEEP_FILE_MAX (1u << 20)
 
@@ -20,6 +23,10 @@ struct keep *keep_new(struct ats_err *err);
  * not as it was remembered. links_only: names that are symbolic links, and nothing else. Without
  * it, what such a link leads to in the workspace is remembered as well. */
 void keep_take(struct keep *k, const struct protect_dirs *dirs, bool links_only);
+/* Whether each name is remembered: a change of another would not be noticed. */
+bool keep_is_whole(const struct keep *k);
+/* Whether the content of each is, so that it can be put back. */
+bool keep_has_contents(const struct keep *k);
 /* Puts back what differs; how many names did. ret_stays: one that could not be, which is left as
  * it was before the call otherwise; it lives as long as what is remembered. */
 unsigned keep_restore(struct keep *k, const char **ret_stays);

@@ -11,7 +11,7 @@
 
 #include "hands/confine/keep.h"
 
-#define KEEP_NAMES_BYTES (512u << 10)
+#define KEEP_NAMES_BYTES (2u << 20)
 
 struct item {
 	uint32_t dir;		/* of dirs */
@@ -29,7 +29,8 @@ struct item {
 };
 struct snapshot {
 	uint32_t nitems, nnames, nbytes;
-	bool in_part;
+	bool in_part;		/* there is more than items and names have room for */
+	bool no_content;	/* of some of them */
 	struct timespec taken;
 	struct protect_dirs dirs;
 	struct item items[KEEP_ITEMS_MAX];

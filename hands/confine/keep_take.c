@@ -3,6 +3,7 @@
  * Remembers protected names as they are. Runs where keep.c does; the names are the user's,
  * but other tools may run meanwhile. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,8 +17,6 @@
 #include "common/path.h"
 #include "hands/confine/keep_private.h"
 #include "hands/confine/mnt.h"
-
-#define DEPTH_MAX 32
 
 void
 keep_note_stat(struct item *it, const struct stat *st)
@@ -56,7 +55,7 @@ take_file(struct snapshot *s, struct item *it, int at, const char *name)
 		fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	it->whole = fd >= 0 && ats_fd_read_all(fd, s->bytes + s->nbytes, size) == 0;
 	if (!it->whole) {
-		s->in_part = true;
+		s->no_content = true;
 		return;
 	}
 	it->data = s->nbytes;
@@ -71,8 +70,10 @@ take_link(struct snapshot *s, struct item *it, int at, const char *name)
 	ssize_t n = readlinkat(at, name, s->bytes + s->nbytes, room);
 
 	it->whole = n >= 0 && (size_t)n + 1 < room;
-	if (!it->whole)
+	if (!it->whole) {
+		s->no_content = true;
 		return;
+	}
 	s->bytes[s->nbytes + (size_t)n] = '\0';
 	it->data = s->nbytes;
 	it->len = (uint32_t)n;
@@ -81,6 +82,17 @@ take_link(struct snapshot *s, struct item *it, int at, const char *name)
 
 static void take_dir(struct snapshot *s, size_t dir, int at, const char *name, char *rel,
     size_t len, unsigned depth);
+
+/* By errno, of a directory. One that is shut must be opened by who changes what is in it, and
+ * that is noticed. */
+static void
+note_unread(struct snapshot *s)
+{
+	if (errno == EACCES)
+		s->no_content = true;
+	else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+		s->in_part = true;
+}
 
 /* rel[0..len): its path below the directory; the buffer is used for those below. */
 static void
@@ -111,6 +123,7 @@ take_dir(struct snapshot *s, size_t dir, int at, const char *name, char *rel, si
 	const struct dirent *e;
 
 	if (d == NULL) {
+		note_unread(s);
 		if (fd >= 0)
 			(void)close(fd);
 		return;
@@ -120,7 +133,7 @@ take_dir(struct snapshot *s, size_t dir, int at, const char *name, char *rel, si
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (depth == DEPTH_MAX || len + n + 2 > 4096 || s->nitems == KEEP_ITEMS_MAX) {
+		if (depth == KEEP_DEPTH_MAX || len + n + 2 > 4096 || s->nitems == KEEP_ITEMS_MAX) {
 			s->in_part = true;
 			break;
 		}
@@ -231,8 +244,10 @@ take_names(struct snapshot *s, size_t dir, bool links_only)
 	const struct protect_dir *d = &s->dirs.v[dir];
 	ATS_CLEANUP_FD int at = -1;
 
-	if (mnt_open_dir(d->path, &at, NULL) < 0)
+	if (mnt_open_dir(d->path, &at, NULL) < 0) {
+		note_unread(s);
 		return;
+	}
 	if (d->kind == PROTECT_TREE || d->kind == PROTECT_LINKED)
 		take_one(s, dir, at, ".git", links_only);
 	for (size_t i = 0; i < PROTECT_NAMES_MAX; i++) {
@@ -250,13 +265,13 @@ keep_take(struct keep *k, const struct protect_dirs *dirs, bool links_only)
 	struct timespec t = { 0 };
 
 	(void)clock_gettime(CLOCK_REALTIME, &t);
-	if (k->taken && !links_only && all_is_same(now, dirs)) {
+	if (k->taken && !links_only && !now->in_part && all_is_same(now, dirs)) {
 		make_sure(now);
 		now->taken = t;
 		return;
 	}
 	next->nitems = next->nnames = next->nbytes = 0;
-	next->in_part = false;
+	next->in_part = next->no_content = false;
 	next->taken = t;
 	next->dirs.n = dirs->n;
 	next->dirs.config_is_open = dirs->config_is_open;
@@ -264,8 +279,10 @@ keep_take(struct keep *k, const struct protect_dirs *dirs, bool links_only)
 	for (size_t d = 0; d < dirs->n; d++)
 		take_names(next, d, links_only);
 	if (next->in_part && !now->in_part)
-		ats_log(ATS_LOG_WARN, "protected names are too much to be put back as a whole",
+		ats_log(ATS_LOG_WARN, "protected names are too many to be put back: no shell runs",
 		    NULL);
+	if (next->no_content && !now->no_content)
+		ats_log(ATS_LOG_WARN, "protected files are too large to be put back", NULL);
 	k->current = !k->current;
 	k->taken = true;
 }

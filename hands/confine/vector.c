@@ -24,6 +24,8 @@ write_gaps(struct ats_json_w *w, const struct box *b, bool tested)
 		/* Landlock knows opens, not these. */
 		{ "metadata", !view }, { "stat", !view }, { "inotify", !view },
 		{ "dev-shm", !view }, { "protected-names", !view },
+		{ "protected-late", (b->facts & BOX_UNWATCHED) != 0 },
+		{ "protected-contents", (b->facts & BOX_KEEP_PART) != 0 },
 		{ "git-config", (b->facts & BOX_GIT_CONFIG) != 0 },
 		{ "nested-repositories", (b->facts & BOX_SCAN_PART) != 0 },
 		{ "files", none }, { "processes", none && !box_has_uids(b) },

@@ -23,7 +23,6 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "hands/confine/budget_disk.h"
-#include "hands/confine/scan.h"
 #include "hands/confine/selftest.h"
 #include "hands/init/roles.h"
 #include "hands/worker/command.h"
@@ -325,12 +324,7 @@ may_begin(struct monitor *m)
 	if (z->guard == NULL ||
 	    (guard_is_whole(z->guard) && (z->box->facts & BOX_SCAN_PART) == 0))
 		return;
-	(void)ats_err_set(&err, ATS_E_CONFINE,
-	    "No command runs in this workspace: it cannot be looked through as a whole for "
-	    "repositories and sockets to protect. It has more than %u entries, %u repositories "
-	    "or %u sockets, is deeper than %u, or has a directory its owner cannot read. Have "
-	    "them removed outside and run `atsctl shutdown`, or open a smaller one. File tools "
-	    "work.", SCAN_ENTRIES_MAX, PROTECT_DIRS_MAX, SCAN_SOCKETS_MAX, SCAN_DEPTH_MAX);
+	(void)guard_refuse(&err);
 	command_drop_waiting(m);
 	refuse(m, &err);
 }

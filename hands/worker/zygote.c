@@ -287,6 +287,10 @@ start_guard(struct zygote *z, struct ats_err *err)
 		return ats_err_wrap(err, "guard");
 	if (!guard_is_whole(z->child.guard))
 		z->box.facts |= BOX_SCAN_PART;
+	if (!guard_is_watched(z->child.guard))
+		z->box.facts |= BOX_UNWATCHED;
+	if (!guard_has_contents(z->child.guard))
+		z->box.facts |= BOX_KEEP_PART;
 	return 0;
 }
 
