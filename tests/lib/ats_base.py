@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where things are, what a test may claim, and processes. Tests import ats."""
 import ctypes
+import fcntl
 import os
 import re
 import select
+import struct
 import time
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -184,3 +186,22 @@ def until(condition, what, timeout=TIMEOUT):
         if time.monotonic() > end:
             raise Failure("not within %g s: %s" % (timeout, what))
         select.select([], [], [], 0.01)
+
+
+# ---- files --------------------------------------------------------------------------------
+
+_GET_FLAGS, _SET_FLAGS, _IMMUTABLE = 0x80086601, 0x40086602, 0x10
+
+
+def set_immutable(path, on):
+    """Nothing in the directory can be made, renamed or removed then; False: not possible here."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        flags = struct.unpack("l", fcntl.ioctl(fd, _GET_FLAGS, struct.pack("l", 0)))[0]
+        flags = flags | _IMMUTABLE if on else flags & ~_IMMUTABLE
+        fcntl.ioctl(fd, _SET_FLAGS, struct.pack("l", flags))
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)

@@ -5,103 +5,9 @@ there is none. Repositories of every kind that people keep in a workspace."""
 import os
 import shutil
 import socket
-import subprocess
-import tempfile
 import time
 
-from box import Box, OTHER_UID, ats
-
-CAPS = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+mknod"
-OWN = 63007         # of a workspace that container root was given before
-ROOT = ("/usr/bin/setpriv", "--bounding-set", CAPS)
-USER = ("/usr/bin/unshare", "-U", "--map-user=%d" % OTHER_UID, "--keep-caps", "/bin/sh", "-c",
-        "echo 0 > /proc/sys/user/max_user_namespaces && "
-        "exec setpriv --inh-caps=-all --ambient-caps=-all \"$@\"", "sh")
-# name, uid, what starts hands, level
-SITUATIONS = [("root", None, (), "namespaces"), ("user", OTHER_UID, (), "namespaces"),
-              ("container root", None, ROOT, "uid+landlock"),
-              ("container user", OTHER_UID, USER, "landlock")]
-if os.geteuid() != 0:
-    SITUATIONS = [("user", None, (), "namespaces")]
-
-
-class Place:
-    """A workspace that a test furnishes, and boxes on it."""
-
-    def __init__(self, uid, prefix, level):
-        self.uid, self.prefix, self.level = uid, prefix, level
-        self.top = tempfile.mkdtemp(prefix="ats-protect-")
-        os.chmod(self.top, 0o755)
-        self.ws = os.path.join(self.top, "ws")
-        os.mkdir(self.ws)
-
-    @property
-    def view(self):
-        return self.level == "namespaces"
-
-    def path(self, name):
-        return os.path.join(self.ws, name)
-
-    def write(self, name, text="host\n"):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w", encoding="ascii") as f:
-            f.write(text)
-
-    def read(self, name):
-        with open(self.path(name), encoding="ascii") as f:
-            return f.read()
-
-    def git(self, *args, cwd="."):
-        subprocess.run(["git", "-c", "user.name=u", "-c", "user.email=u@x", "-c",
-                        "protocol.file.allow=always", *args], cwd=self.path(cwd), check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       env={"PATH": os.environ["PATH"], "HOME": self.top})
-
-    def box(self, *options):
-        owner = self.uid
-        if owner is None and not self.view:
-            owner = OWN       # what container root makes of a workspace of root's
-        if owner is not None:
-            for at, dirs, files in os.walk(self.ws):
-                for n in dirs + files + ["."]:
-                    os.lchown(os.path.join(at, n), owner, owner)
-        return Box(self.uid, ("min_level=" + self.level, *options), ws=self.ws,
-                   prefix=self.prefix)
-
-    def tree(self):
-        """Names and contents below the workspace, without those moved aside."""
-        got = {}
-        for at, dirs, files in os.walk(self.ws):
-            dirs[:] = [d for d in dirs if ".quarantine" not in d]
-            for n in dirs + files:
-                p = os.path.join(at, n)
-                if ".quarantine" in n:
-                    continue
-                rel = os.path.relpath(p, self.ws)
-                if os.path.islink(p):
-                    got[rel] = "-> " + os.readlink(p)
-                elif os.path.isdir(p):
-                    got[rel] = "/"
-                else:
-                    with open(p, "rb") as f:
-                        got[rel] = f.read()
-        return got
-
-
-def each(name, only=None):
-    def register(fn):
-        for what, uid, prefix, level in ats.some(
-                s for s in SITUATIONS if only is None or s[3] == only):
-            def run(uid=uid, prefix=prefix, level=level):
-                p = Place(uid, prefix, level)
-                try:
-                    fn(p)
-                finally:
-                    shutil.rmtree(p.top, ignore_errors=True)
-            ats.test("%s (%s)" % (name, what), home=False)(run)
-        return fn
-    return register
-
+from place import OWN, ats, each
 
 NAMES = (".git/config", ".git/hooks/pre-commit", ".git/info/exclude", ".mcp.json",
          ".claude/settings.json", ".claude/agents/a.md", ".vscode/tasks.json", ".envrc",
@@ -291,7 +197,7 @@ def _(p):
     ats.equal(after, before)
 
 
-@each("calls side by side do not undo what is right", "landlock")
+@each("calls side by side do not undo what is right", ("landlock",))
 def _(p):
     p.write(".envrc")
     p.write(".claude/settings.json")
@@ -388,7 +294,7 @@ def _(p):
                              ".connect(\"zz/host\"); print(\"open\")'").text, "open")
 
 
-@each("the directory of a repository is not moved with what is in it", "namespaces")
+@each("the directory of a repository is not moved with what is in it", ("namespaces",))
 def _(p):
     os.makedirs(p.path("a/zz"))
     p.git("init", "-q", cwd="a/zz")
