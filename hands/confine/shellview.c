@@ -60,16 +60,20 @@ pin_way(const char *from, const char *to, struct ats_err *err)
 }
 
 /* Nothing can be mounted over a symbolic link (the guard puts it back); what it leads to in the
- * workspace is as good as the name. */
+ * workspace is as good as the name, and so are the directories on the way to it: those when no tool
+ * runs, whose they could be. */
 static int
-protect_target(const char *workspace, const char *link, struct ats_err *err)
+protect_target(const char *workspace, const char *link, bool settled, struct ats_err *err)
 {
 	char real[PATH_MAX];
+	int rc = 0;
 
 	if (realpath(link, real) == NULL || !ats_path_is_within(workspace, real) ||
-	    strcmp(workspace, real) == 0 || mnt_is_root(real))
+	    strcmp(workspace, real) == 0)
 		return 0;
-	return mnt_protect(real, err);
+	if (!mnt_is_root(real))
+		rc = mnt_protect(real, err);
+	return rc < 0 || !settled ? rc : pin_way(workspace, real, err);
 }
 
 static int
@@ -87,7 +91,8 @@ protect_one(const struct protect_dirs *dirs, size_t d, const bool *absent, struc
 		(void)snprintf(path, sizeof path, "%s/%s", dirs->v[d].path, name);
 		if (mnt_is_root(path) || lstat(path, &st) < 0)
 			continue;
-		rc = S_ISLNK(st.st_mode) ? protect_target(dirs->v[0].path, path, err) :
+		rc = S_ISLNK(st.st_mode) ?
+		    protect_target(dirs->v[0].path, path, absent == NULL, err) :
 		    mnt_protect(path, err);
 	}
 	return rc < 0 ? rc : 0;

@@ -180,6 +180,16 @@ def _(p):
         ats.equal(p.read("real/config"), "host\n")
 
 
+@each("what a link leads to is not replaced with a directory on the way to it")
+def _(p):
+    p.write("config/claude/settings.json")
+    os.symlink("config/claude", p.path(".claude"))
+    with p.box() as b:
+        b.sh("mv config c2; mkdir -p config/claude; echo evil > config/claude/settings.json")
+        ats.equal(p.read(".claude/settings.json"), "host\n")
+        ats.equal(b.out("echo x > config/other; cat config/other"), "x")
+
+
 @each("nothing is left in the workspace, also after kill -9")
 def _(p):
     p.git("init", "-q", "-b", "m", ".")
