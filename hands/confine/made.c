@@ -97,20 +97,39 @@ settle_hooks(struct made *m, int git)
 		move(m, git, "hooks", "it has too many entries");
 }
 
+/* A linked work tree names the repository that it is in, and its work tree. */
+static bool
+is_of_worktree(int git, const char *name)
+{
+	ATS_CLEANUP_FD int fd =
+	    openat(git, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char text[8];
+	struct stat st;
+
+	if (strcmp(name, "gitdir") == 0)
+		return true;
+	return strcmp(name, "commondir") == 0 && fd >= 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_nlink == 1 && st.st_size == 6 &&
+	    ats_fd_read_all(fd, text, 6) == 0 && memcmp(text, "../..\n", 6) == 0;
+}
+
+/* The repository itself, or what is at inner below it. */
 static void
-settle_one(struct made *m, const char *git, bool inner)
+settle_one(struct made *m, const char *git, const char *inner)
 {
 	static const char *const elsewhere[] = { "config.worktree", "commondir", "gitdir" };
+	bool is_worktree = strncmp(inner, "/worktrees/", 11) == 0;
 	ATS_CLEANUP_FD int at = open_dir(m, git);
 	struct stat st;
 
 	if (at < 0)
 		return;
-	if (!m->config_is_open && !config_is_plain(at, inner))
+	if (!m->config_is_open && !config_is_plain(at, *inner != '\0'))
 		move(m, at, "config", "more than a new repository has");
 	settle_hooks(m, at);
-	for (size_t i = 0; !inner && i < ATS_ARRAY_LEN(elsewhere); i++)
-		if (fstatat(at, elsewhere[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+	for (size_t i = 0; i < ATS_ARRAY_LEN(elsewhere); i++)
+		if (fstatat(at, elsewhere[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    !(is_worktree && is_of_worktree(at, elsewhere[i])))
 			move(m, at, elsewhere[i], "it leads elsewhere");
 }
 
@@ -133,7 +152,7 @@ settle_all(struct made *m, int at, const char *dir)
 		return;
 	}
 	for (size_t d = 0; d < dirs.n; d++)
-		settle_one(m, dirs.v[d].path, d > 0);
+		settle_one(m, dirs.v[d].path, dirs.v[d].path + strlen(git));
 }
 
 unsigned

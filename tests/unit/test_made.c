@@ -184,15 +184,40 @@ START_TEST(repository_of_a_submodule_is_looked_at)
 	put(".git/modules/a/HEAD", "x");
 	put(".git/modules/a/config", "[core]\n\tworktree = ../../../a\n");
 	put(".git/modules/a/hooks/post-checkout", "evil");
-	ck_assert_uint_eq(settled(dir, false), 1);
+	put(".git/modules/a/commondir", "../../../evil\n");
+	ck_assert_uint_eq(settled(dir, false), 2);
 	ck_assert(is_there(".git/modules/a/config"));
 	ck_assert(!is_there(".git/modules/a/hooks/post-checkout"));
+	ck_assert(!is_there(".git/modules/a/commondir"));
+}
+END_TEST
+
+START_TEST(linked_work_tree_stays_in_its_repository)
+{
+	static const char *const bad[] = { "../../../evil\n", "../..", "/evil\n", "../..\nx" };
+	const char *dir = enter_dir();
+
+	make_repository();
+	ck_assert_int_eq(mkdir(".git/worktrees", 0755), 0);
+	ck_assert_int_eq(mkdir(".git/worktrees/w", 0755), 0);
+	put(".git/worktrees/w/HEAD", "x");
+	put(".git/worktrees/w/gitdir", "/somewhere/w/.git\n");
+	put(".git/worktrees/w/commondir", "../..\n");
+	ck_assert_uint_eq(settled(dir, false), 0);
+	put(".git/worktrees/w/config.worktree", "");
+	ck_assert_uint_eq(settled(dir, false), 1);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(bad); i++) {
+		put(".git/worktrees/w/commondir", bad[i]);
+		ck_assert_uint_eq(settled(dir, false), 1);
+		ck_assert_msg(!is_there(".git/worktrees/w/commondir"), "%s", bad[i]);
+	}
 }
 END_TEST
 
 START_TEST(what_is_shut_is_looked_at)
 {
 	static const mode_t modes[] = { 0, 0100, 0300, 0500, 0600 };
+	static const char *const names[] = { "a", "b", "c", "d", "e" };
 	const char *dir = enter_dir();
 
 	be_nobody(dir);
@@ -208,8 +233,7 @@ START_TEST(what_is_shut_is_looked_at)
 		ck_assert_int_eq(chmod(".git/hooks", modes[i]), 0);
 		(void)settled(dir, false);	/* kept, or moved if unreadable */
 		ck_assert(is_there(".git/hooks") == ((modes[i] & 0400) != 0));
-		ck_assert_int_eq(rename(".git", i == 0 ? "a" : i == 1 ? "b" : i == 2 ? "c" :
-		    i == 3 ? "d" : "e"), 0);
+		ck_assert_int_eq(rename(".git", names[i]), 0);
 	}
 }
 END_TEST
@@ -252,5 +276,6 @@ END_TEST
 
 ATS_UNIT_MAIN("made", config_that_git_writes_is_plain, config_with_more_is_not_plain,
     repository_as_git_makes_it_stays, what_a_tool_adds_is_moved_aside, links_are_moved_aside,
-    repository_of_a_submodule_is_looked_at, what_is_shut_is_looked_at,
-    repository_with_a_shut_part_is_moved_aside, what_cannot_be_moved_is_told)
+    repository_of_a_submodule_is_looked_at, linked_work_tree_stays_in_its_repository,
+    what_is_shut_is_looked_at, repository_with_a_shut_part_is_moved_aside,
+    what_cannot_be_moved_is_told)
