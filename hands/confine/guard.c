@@ -216,22 +216,37 @@ wait_for_new(struct guard *g)
 	}
 }
 
+static int
+may_begin(struct guard *g, struct ats_err *err)
+{
+	if (g->failed != 0)
+		return ats_err_set(err, ATS_E_CONFINE,
+		    "a protected name cannot be put back: the sandbox ends");
+	if (!guard_is_whole(g))
+		return guard_refuse(err);
+	if (!g->is_open)
+		return 0;
+	if (eventfd_write(g->wake, 1) < 0)	/* the zygote tries it again */
+		errno = 0;
+	return ats_err_set(err, ATS_E_CONFINE,
+	    "No command runs: a name that programs on the host execute or trust could not be "
+	    "made read-only. hands.log names it; try again. File tools work.");
+}
+
 int
 guard_begin(struct guard *g, unsigned call, struct guard_mark *ret, struct ats_err *err)
 {
+	int rc;
+
 	wait_for_new(g);
-	if (g->failed != 0) {
-		guard_leave(g);
-		return ats_err_set(err, ATS_E_CONFINE,
-		    "a protected name cannot be put back: the sandbox ends");
-	}
 	/* What the user made a moment ago is the user's, also when the zygote did not come to
 	 * see it yet. Beside another call it could be that call's. */
-	if (!guard_any_busy(g) && (guard_look(g, false) || g->protect == NULL))
+	if (g->failed == 0 && !guard_any_busy(g) && (guard_look(g, false) || g->protect == NULL))
 		keep_take(g->keep, &g->dirs, g->protect != NULL);
-	if (!guard_is_whole(g)) {
+	rc = may_begin(g, err);
+	if (rc < 0) {
 		guard_leave(g);
-		return guard_refuse(err);
+		return rc;
 	}
 	ret->call = call;
 	ret->moved = atomic_load(&g->moved);

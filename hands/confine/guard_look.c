@@ -120,8 +120,11 @@ guard_settle(struct guard *g)
 		(void)guard_look(g, false);
 		keep_take(g->keep, &g->dirs, g->protect != NULL);
 	}
-	if (g->protect != NULL &&
-	    g->protect(&g->dirs, busy ? (const bool (*)[PROTECT_NAMES_MAX])g->absent : NULL,
-		&err) < 0)
-		ats_log(ATS_LOG_WARN, "a protected name is not read-only", "step=\"%s\"", err.text);
+	if (g->protect == NULL)
+		return;
+	g->is_open = g->protect(&g->dirs,
+	    busy ? (const bool (*)[PROTECT_NAMES_MAX])g->absent : NULL, &err) < 0;
+	if (g->is_open)
+		ats_log(ATS_LOG_WARN, "a protected name is not read-only: no call begins",
+		    "step=\"%s\"", err.text);
 }

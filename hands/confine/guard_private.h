@@ -15,6 +15,7 @@ struct guard {		/* shared memory: zygote and monitors */
 	int lock;		/* a file; its record lock ends with its process */
 	struct protect_from from;
 	int events, wake, poll;	/* inotify, or -1; calls begin; both */
+	bool is_open;		/* one that is there could not be mounted over */
 	bool is_watched;	/* events tells of all of dirs */
 	guard_protect protect;	/* or NULL */
 	struct keep *keep;	/* what cannot be mounted over: all, or symbolic links */

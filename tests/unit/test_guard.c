@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The watch over protected names, with mounts that are the test's own: when a call may begin. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/err.h"
+#include "hands/confine/guard.h"
+#include "tests/lib/unit.h"
+
+#define FDS 64
+
+static bool fails, was_open[FDS];
+static unsigned calls;
+
+static int
+protect(const struct protect_dirs *dirs, const bool (*absent)[PROTECT_NAMES_MAX],
+    struct ats_err *err)
+{
+	(void)dirs;
+	(void)absent;
+	calls++;
+	return fails ? ats_err_set(err, ATS_E_SYS, "no more mounts") : 0;
+}
+
+static const struct protect_from *
+workspace(void)
+{
+	static char dir[] = "/tmp/ats-guard-XXXXXX";
+	static struct protect_from from;
+
+	for (int fd = 0; fd < FDS; fd++)
+		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	from.workspace = dir;
+	return &from;
+}
+
+/* A guard is never freed. */
+static void
+close_its(void)
+{
+	for (int fd = 0; fd < FDS; fd++)
+		if (!was_open[fd])
+			(void)close(fd);
+}
+
+static void
+put(const struct protect_from *from, const char *name)
+{
+	char path[4096];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", from->workspace, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(close(fd), 0);
+}
+
+START_TEST(guard_new_fails_where_nothing_can_be_mounted)
+{
+	struct ats_err err = { 0 };
+
+	fails = true;
+	ck_assert_ptr_null(guard_new(workspace(), protect, &err));
+	ck_assert_str_eq(err.text, "no more mounts");
+	close_its();
+}
+END_TEST
+
+START_TEST(no_call_begins_until_what_is_there_is_mounted_over)
+{
+	const struct protect_from *from = workspace();
+	struct ats_err err = { 0 };
+	struct guard *g = guard_new(from, protect, &err);
+	struct guard_mark mark;
+
+	ck_assert_ptr_nonnull(g);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	fails = true;
+	put(from, ".mcp.json");
+	guard_turn(g);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), -ATS_E_CONFINE);
+	ck_assert_ptr_nonnull(strstr(err.text, "could not be made read-only"));
+	/* The refused one has it tried again. */
+	fails = false;
+	calls = 0;
+	guard_turn(g);
+	ck_assert_uint_eq(calls, 1);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	close_its();
+}
+END_TEST
+
+START_TEST(what_a_call_makes_is_moved_aside_and_told)
+{
+	const struct protect_from *from = workspace();
+	struct ats_err err = { 0 };
+	struct guard *g = guard_new(from, NULL, &err);
+	struct guard_mark mark;
+
+	ck_assert_ptr_nonnull(g);
+	ck_assert(guard_is_whole(g) && guard_is_watched(g) && guard_has_contents(g));
+	put(from, ".envrc");
+	ck_assert_int_eq(guard_begin(g, 7, &mark, &err), 0);
+	put(from, ".mcp.json");
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_MOVED);
+	ck_assert_int_eq(guard_begin(g, 7, &mark, &err), 0);
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	ck_assert(guard_forget(g, 7));
+	close_its();
+}
+END_TEST
+
+ATS_UNIT_MAIN("guard", guard_new_fails_where_nothing_can_be_mounted,
+    no_call_begins_until_what_is_there_is_mounted_over,
+    what_a_call_makes_is_moved_aside_and_told)
