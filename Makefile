@@ -98,7 +98,7 @@ BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/in
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
 	hands/worker/job.o hands/worker/warm.o hands/worker/monitor.o \
 	hands/worker/monitor_limits.o hands/worker/command.o hands/worker/shell.o hands/worker/ender.o hands/worker/tree.o \
-	hands/worker/tty.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
+	hands/worker/tty.o hands/confine/own_sockets.o hands/confine/own_place.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
 	hands/confine/view.o hands/confine/trees.o hands/confine/shellview.o hands/confine/scan.o hands/confine/scan_denied.o hands/confine/users.o \
 	hands/confine/filters.o hands/confine/apply.o hands/confine/vector.o \
 	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \

@@ -19,6 +19,7 @@
 #include "common/fd.h"
 
 #define PROG_MAX 4096u			/* BPF_MAXINSNS of the kernel */
+#define WAIT_KILLABLE_RECV (1ul << 5)	/* SECCOMP_FILTER_FLAG_, newer headers */
 #define TREE_FROM 32u			/* rules from which the search tree pays */
 
 static int
@@ -225,6 +226,24 @@ ats_seccomp_load(const struct ats_seccomp_prog *p, struct ats_err *err)
 	if (p->insns == NULL || p->n == 0)
 		return ats_err_set(err, ATS_E_CONFINE, "seccomp.load: an empty filter");
 	return load(&prog, err);
+}
+
+int
+ats_seccomp_load_listener(const struct ats_seccomp_prog *p, int *ret_listener,
+    struct ats_err *err)
+{
+	const struct sock_fprog prog = { .len = p->n, .filter = p->insns };
+	/* What was decided is not asked again because a signal came (Linux 5.19). */
+	const unsigned flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | WAIT_KILLABLE_RECV,
+	    &prog);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	if (fd < 0)
+		return failed(err, "listen");
+	*ret_listener = (int)fd;
+	return 0;
 }
 
 int

@@ -70,6 +70,10 @@ ATS_NODISCARD int ats_seccomp_text(const struct ats_seccomp_table *const *tables
     size_t ntables, char **ret_text, struct ats_err *err);
 /* Needs no_new_privs. No allocation, safe in a child after fork. 0 or -ATS_E_CONFINE. */
 ATS_NODISCARD int ats_seccomp_load(const struct ats_seccomp_prog *p, struct ats_err *err);
+/* The same for one that asks a listener (SECCOMP_RET_USER_NOTIF): owned in *ret_listener, CLOEXEC.
+ * A process has one such filter at most. */
+ATS_NODISCARD int ats_seccomp_load_listener(const struct ats_seccomp_prog *p, int *ret_listener,
+    struct ats_err *err);
 /* A second filter of four instructions: every number >= first answers ENOSYS, so that
  * programs fall back from calls this version has never heard of. */
 #define ATS_SECCOMP_FIRST_UNKNOWN 467u

@@ -21,6 +21,13 @@ box_has_uids(const struct box *b)
 	       (b->situation == BOX_NONE && b->front_uid != b->worker_uid);
 }
 
+bool
+box_has_own_sockets(const struct box *b)
+{
+	return (b->situation == BOX_UID || b->situation == BOX_LANDLOCK) &&
+	       (b->facts & (BOX_NET_HOST | BOX_LISTENER)) == BOX_LISTENER;
+}
+
 const char *
 box_level(const struct box *b)
 {
@@ -56,6 +63,8 @@ box_set_places(struct box *b)
 	    view ? BOX_SPILL : "/spill");
 	(void)snprintf(b->tmp, sizeof b->tmp, "%.4000s%s", view ? "" : b->state,
 	    view ? BOX_TMP : "/tmp");
+	if (box_has_own_sockets(b))
+		(void)snprintf(b->sockets, sizeof b->sockets, "%.4000s/sockets", b->state);
 }
 
 int

@@ -36,6 +36,7 @@ enum box_situation {
 #define BOX_UNWATCHED (1u << 12)	/* gap: inotify's limits are used up */
 #define BOX_GIT_CONFIG (1u << 10)	/* asked for: shells may write .git/config */
 #define BOX_NET_HOST (1u << 8)		/* asked for: shells have the host's network */
+#define BOX_LISTENER (1u << 11)	/* calls of a command can be decided by its monitor */
 #define BOX_CG_MEMORY (1u << 16)	/* a cgroup bounds the sum of its memory */
 #define BOX_CG_PIDS (1u << 17)		/* and of its processes */
 
@@ -55,6 +56,7 @@ struct box {
 	char home[4096];	/* as the box sees it */
 	char spill[4096];
 	char tmp[4096];
+	char sockets[4096];	/* box_has_own_sockets: what these are bound to */
 	const struct ignore_rules *deny;	/* zygotes only; or NULL */
 	/* launcher and init only */
 	char state[4096];	/* host: holds home and spill */
@@ -69,8 +71,11 @@ struct box {
 bool box_has_namespaces(const struct box *b);
 /* Front and workers have user ids of their own, neither root's nor the launcher's. */
 bool box_has_uids(const struct box *b);
+/* Commands have Unix sockets of their own although nothing keeps the host's apart: their monitor
+ * decides (hands/worker/sockets.h), beside Landlock, which keeps them from what it has. */
+bool box_has_own_sockets(const struct box *b);
 const char *box_level(const struct box *b); /* namespaces, uid+landlock, landlock, none */
-/* home, spill and tmp as the box sees them; without a view they lie in hands' state
+/* home, spill, tmp and sockets as the box sees them; without a view they lie in hands' state
  * directory. Needs situation and state. */
 void box_set_places(struct box *b);
 /* The fields that zygotes need as one word, and back. -ATS_E_INVAL. */

@@ -45,6 +45,8 @@
 #define BARE(name)
 #define BARE_IF(name, ...)
 #define NONET_IF(name, ...)
+#define HOSTS_IF(name, ...)
+#define OWN_IF(name, ...)
 #define SAMEUID_IF(name, ...)
 
 #undef FILES
@@ -164,6 +166,22 @@ static const struct ats_seccomp_rule nonet_rules[] = {
 #undef NONET_IF
 #define NONET_IF(name, ...)
 
+#undef HOSTS_IF
+#define HOSTS_IF(name, ...) ATS_SECCOMP_IF(EPERM_, name, __VA_ARGS__),
+static const struct ats_seccomp_rule hosts_rules[] = {
+#include "hands/confine/profiles.def"
+};
+#undef HOSTS_IF
+#define HOSTS_IF(name, ...)
+
+#undef OWN_IF
+#define OWN_IF(name, ...) ATS_SECCOMP_IF(EPERM_, name, __VA_ARGS__),
+static const struct ats_seccomp_rule own_rules[] = {
+#include "hands/confine/profiles.def"
+};
+#undef OWN_IF
+#define OWN_IF(name, ...)
+
 #undef SAMEUID_IF
 #define SAMEUID_IF(name, ...) ATS_SECCOMP_IF(EPERM_, name, __VA_ARGS__),
 static const struct ats_seccomp_rule sameuid_rules[] = {
@@ -181,6 +199,8 @@ TABLE(shell, ATS_SECCOMP_ALLOW);
 TABLE(command, ATS_SECCOMP_ALLOW);
 TABLE(bare, ATS_SECCOMP_ALLOW);
 TABLE(nonet, ATS_SECCOMP_ALLOW);
+TABLE(hosts, ATS_SECCOMP_ALLOW);
+TABLE(own, ATS_SECCOMP_ALLOW);
 TABLE(sameuid, ATS_SECCOMP_ALLOW);
 
 static const struct ats_seccomp_table *const tables[FILTER_COUNT][5] = {
@@ -192,15 +212,20 @@ static const struct ats_seccomp_table *const tables[FILTER_COUNT][5] = {
 	[FILTER_READ] = { &files_table },
 	[FILTER_WRITE] = { &files_table, &writes_table },
 	[FILTER_SHELL] = { &shell_table },
-	[FILTER_SHELL_UID] = { &shell_table, &bare_table, &nonet_table },
-	[FILTER_SHELL_SAMEUID] = { &shell_table, &bare_table, &nonet_table, &sameuid_table },
-	[FILTER_SHELL_UID_NET] = { &shell_table, &bare_table },
-	[FILTER_SHELL_SAMEUID_NET] = { &shell_table, &bare_table, &sameuid_table },
+	[FILTER_SHELL_UID] = { &shell_table, &bare_table, &hosts_table, &nonet_table },
+	[FILTER_SHELL_SAMEUID] = { &shell_table, &bare_table, &hosts_table, &nonet_table,
+	    &sameuid_table },
+	[FILTER_SHELL_UID_NET] = { &shell_table, &bare_table, &hosts_table },
+	[FILTER_SHELL_SAMEUID_NET] = { &shell_table, &bare_table, &hosts_table,
+	    &sameuid_table },
+	[FILTER_SHELL_UID_OWN] = { &shell_table, &bare_table, &own_table, &nonet_table },
+	[FILTER_SHELL_SAMEUID_OWN] = { &shell_table, &bare_table, &own_table, &nonet_table,
+	    &sameuid_table },
 	[FILTER_COMMAND] = { &command_table },
 };
 const char *const filter_names[FILTER_COUNT] = { "base", "front", "helper", "tools",
 	"read", "write", "shell", "shell-uid", "shell-sameuid", "shell-uid-net",
-	"shell-sameuid-net", "command" };
+	"shell-sameuid-net", "shell-uid-own", "shell-sameuid-own", "command" };
 
 /* personality(2): asking, Linux, no address randomisation, and the two 32-bit ones. An
  * allow list of values inside a filter that allows by default is beyond libseccomp. */
@@ -218,6 +243,17 @@ static struct sock_filter personality_insns[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
+/* Who has the listener is asked. Another architecture's numbers end in an earlier filter, and so
+ * do sockets of other families. */
+static struct sock_filter listen_insns[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, nr)),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_bind, 2, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_connect, 1, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 1),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+
 enum filter
 filter_of(enum ats_profile profile, const struct box *b)
 {
@@ -229,6 +265,8 @@ filter_of(enum ats_profile profile, const struct box *b)
 		return FILTER_SHELL;
 	if ((b->facts & BOX_NET_HOST) != 0)
 		return box_has_uids(b) ? FILTER_SHELL_UID_NET : FILTER_SHELL_SAMEUID_NET;
+	if (box_has_own_sockets(b))
+		return box_has_uids(b) ? FILTER_SHELL_UID_OWN : FILTER_SHELL_SAMEUID_OWN;
 	return box_has_uids(b) ? FILTER_SHELL_UID : FILTER_SHELL_SAMEUID;
 }
 
@@ -283,6 +321,14 @@ filter_load(enum filter f, const struct ats_seccomp_prog *p, struct ats_err *err
 	else if (f == FILTER_TOOLS)
 		rc = ats_seccomp_load(&personality, err);
 	return rc < 0 ? rc : ats_seccomp_load(p, err);
+}
+
+int
+filter_listen(int *ret_listener, struct ats_err *err)
+{
+	const struct ats_seccomp_prog p = { listen_insns, ATS_ARRAY_LEN(listen_insns) };
+
+	return ats_seccomp_load_listener(&p, ret_listener, err);
 }
 
 int

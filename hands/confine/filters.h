@@ -12,7 +12,8 @@
 
 enum filter { FILTER_BASE, FILTER_FRONT, FILTER_HELPER, FILTER_TOOLS,
 	FILTER_READ, FILTER_WRITE, FILTER_SHELL, FILTER_SHELL_UID,
-	FILTER_SHELL_SAMEUID, FILTER_SHELL_UID_NET, FILTER_SHELL_SAMEUID_NET, FILTER_COMMAND,
+	FILTER_SHELL_SAMEUID, FILTER_SHELL_UID_NET, FILTER_SHELL_SAMEUID_NET, FILTER_SHELL_UID_OWN,
+	FILTER_SHELL_SAMEUID_OWN, FILTER_COMMAND,
 	FILTER_COUNT };
 
 extern const char *const filter_names[FILTER_COUNT];
@@ -26,6 +27,10 @@ ATS_NODISCARD int filter_build(enum filter f, struct ats_seccomp_prog *ret,
  * TOOLS with the personality filter. Safe after fork. */
 ATS_NODISCARD int filter_load(enum filter f, const struct ats_seccomp_prog *p,
     struct ats_err *err);
+/* A last one of a process that runs commands where they have sockets of their own: asks before
+ * socket(2), bind(2) and connect(2), where no other filter refuses. The listener is owned in
+ * *ret_listener: who has it decides, and when nobody has it the calls fail. */
+ATS_NODISCARD int filter_listen(int *ret_listener, struct ats_err *err);
 /* Builds and loads. Needs no_new_privs. */
 ATS_NODISCARD int filter_install(enum filter f, struct ats_err *err);
 /* Readable text for the golden files; returns owned. */

@@ -290,6 +290,32 @@ no_abstract_socket(const struct selftest *s)
 }
 
 static bool
+no_bind(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+
+	(void)snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	rc = bind(fd, (const struct sockaddr *)&at, sizeof at);
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0 && rc < 0;
+}
+
+/* No namespace keeps the host's apart: what listens in a place of ours, by another's doing, and
+ * what has an abstract name. */
+static bool
+only_own_sockets(const struct selftest *s)
+{
+	return socket(AF_UNIX, SOCK_DGRAM, 0) < 0 && errno == EPERM &&
+	    (s->path.sun_path[0] == '\0' ||
+		connect_to(&s->path, sizeof s->path) < 0) &&
+	    s->abstract_len > 0 && connect_to(&s->abstract, s->abstract_len) < 0 &&
+	    errno == EPERM && no_bind("") && no_bind("/usr/ats-selftest") &&
+	    no_bind("/run/ats-selftest");
+}
+
+static bool
 no_odd_sockets(const struct selftest *s)
 {
 	(void)s;
@@ -403,6 +429,7 @@ const struct check selftest_checks[] = {
 	{ "host-sockets", S, ON_WALL, no_host_sockets },
 	{ "abstract-socket", S, ON_VIEW | ON_SCOPES, no_abstract_socket },
 	{ "sockets", S, 0, no_odd_sockets },
+	{ "own-sockets", S, ON_OWN, only_own_sockets },
 	{ "surfaces", S, 0, no_kernel_surfaces },
 	{ "tty", S, 0, no_typing },
 	{ "network", S, ON_VIEW | ON_NO_NET, only_loopback },

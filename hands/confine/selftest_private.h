@@ -18,11 +18,13 @@
 #define ON_BARE 4u		/* no view: the filter has to do it */
 #define ON_SCOPES 8u		/* Landlock ABI 6 */
 #define ON_NO_NET 16u		/* the network is off */
+#define ON_OWN 32u		/* box_has_own_sockets: the monitor decides */
 
 struct selftest {
 	const struct zygote_child *z;
 	struct sockaddr_un abstract;	/* the monitor listens there */
 	socklen_t abstract_len;		/* 0: it does not */
+	struct sockaddr_un path;	/* and there, unless tmp has too long a name */
 };
 struct check {
 	const char *name;

@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/confine/caps.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "hands/confine/filters.h"
 #include "hands/confine/mnt.h"
 #include "hands/confine/ns.h"
 #include "hands/confine/worktree.h"
@@ -210,6 +212,8 @@ make_state(struct init_plan *p, struct ats_err *err)
 		    b->worker_gid, err);
 	if (rc == 0 && !box_has_namespaces(b))
 		rc = make_dir(b->state, "tmp", 0700, b->worker_uid, b->worker_gid, err);
+	if (rc == 0 && box_has_own_sockets(b))
+		rc = make_dir(b->state, "sockets", 0700, b->worker_uid, b->worker_gid, err);
 	if (rc == 0 && box_has_uids(b) && !box_has_namespaces(b) && chmod(b->state, 0711) < 0)
 		rc = ats_err_sys(err, "chmod %s", b->state);
 	return rc;
@@ -236,6 +240,18 @@ check_state(const struct box *b, struct ats_err *err)
 	    in);
 }
 
+/* An outer box may have the only listener that there can be, or allow none. */
+static bool
+can_listen(void)
+{
+	int status = 1, listener;
+	pid_t pid = ns_fork(0);
+
+	if (pid == 0)
+		_exit(ats_caps_no_new_privs(NULL) < 0 || filter_listen(&listener, NULL) < 0);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 int
 places_prepare(struct init_plan *p, enum box_situation s, struct ats_err *err)
 {
@@ -251,6 +267,8 @@ places_prepare(struct init_plan *p, enum box_situation s, struct ats_err *err)
 		b->facts |= BOX_GIT_CONFIG;
 	if (p->options->net_host)
 		b->facts |= BOX_NET_HOST;
+	if ((s == BOX_UID || s == BOX_LANDLOCK) && !p->options->net_host && can_listen())
+		b->facts |= BOX_LISTENER;
 	b->budget = p->options->budget;
 	budget_complete(&b->budget, p->options->small);
 	p->uid = geteuid();

@@ -74,6 +74,7 @@ command_drop_waiting(struct monitor *m)
 	ats_fd_close(&m->command);
 	ats_fd_close(&m->fields);
 	ats_fd_close(&m->tree.ender_sock);
+	own_sockets_close(&m->sockets);
 }
 
 /* A command as the arguments of the shell that runs it. The kernel takes no string of more than
@@ -146,7 +147,7 @@ run_cold(struct monitor *m, struct ats_err *err)
 		rc = tty_open(&m->tty, m->in[0], m->out[1], m->job.head.rows,
 		    m->job.head.cols, &p.tty, err);
 	if (rc == 0)
-		rc = shell_start(m->z, &p, &m->tree, &m->shell, err);
+		rc = shell_start(m->z, &p, &m->tree, &m->sockets, &m->shell, err);
 	ats_fd_close(&p.tty);
 	return rc;
 }

@@ -90,7 +90,7 @@ start_waiting_bash(struct monitor *m, struct ats_err *err)
 		rc = ats_err_sys(err, "memfd_create");
 	if (rc == 0)
 		rc = shell_start_ready(m->z, m->out[1], m->err[1], command[0], m->fields,
-		    &m->tree, &m->shell, err);
+		    &m->tree, &m->sockets, &m->shell, err);
 	(void)close(command[0]);
 	return rc;
 }
@@ -211,14 +211,16 @@ wait_grace(struct monitor *m)
 
 	for (;;) {
 		uint64_t now = ats_clock_ms();
-		struct pollfd p[1 + TTY_POLLS] = { { .fd = m->signals,
-		    .events = POLLIN } };
+		struct pollfd p[2 + TTY_POLLS] = { { .fd = m->signals, .events = POLLIN },
+			own_sockets_poll(&m->sockets) };
 
 		if (now >= until)
 			break;
-		tty_poll(&m->tty, p + 1);
-		(void)poll(p, 1 + TTY_POLLS, (int)(until - now));
-		tty_turn(&m->tty, p + 1);
+		tty_poll(&m->tty, p + 2);
+		(void)poll(p, ATS_ARRAY_LEN(p),
+		    own_sockets_wait(&m->sockets, (int)(until - now)));
+		tty_turn(&m->tty, p + 2);
+		own_sockets_turn(&m->sockets, p[1].revents);
 		while (read(m->signals, si, sizeof si) > 0)
 			;
 		if (!reap(m))
@@ -282,19 +284,23 @@ on_front(struct monitor *m)
 static void __attribute__((noreturn))
 loop(struct monitor *m)
 {
-	struct pollfd p[2 + TTY_POLLS] = { { .fd = m->sock, .events = POLLIN },
+	struct pollfd p[3 + TTY_POLLS] = { { .fd = m->sock, .events = POLLIN },
 		{ .fd = m->signals, .events = POLLIN } };
 
 	for (;;) {
-		tty_poll(&m->tty, p + 2);
-		if (poll(p, ATS_ARRAY_LEN(p), limits_wait(&m->limits)) < 0 && errno != EINTR)
+		p[2] = own_sockets_poll(&m->sockets);
+		tty_poll(&m->tty, p + 3);
+		if (poll(p, ATS_ARRAY_LEN(p),
+			own_sockets_wait(&m->sockets, limits_wait(&m->limits))) < 0 &&
+		    errno != EINTR)
 			break;
 		limits_turn(&m->limits);
 		if (p[1].revents != 0)
 			on_signals(m);
 		if (p[0].revents != 0)
 			on_front(m);
-		tty_turn(&m->tty, p + 2);
+		tty_turn(&m->tty, p + 3);
+		own_sockets_turn(&m->sockets, p[2].revents);
 	}
 	tree_end(&m->tree);
 	_exit(CONFINE_EXIT);
@@ -340,6 +346,7 @@ monitor_main(const struct zygote_child *z)
 	m.tree = (struct tree)TREE_OF_SUBREAPER;
 	m.tree.namespaced = box_has_namespaces(z->box);
 	m.command = m.fields = m.input = m.tty.master = -1;
+	own_sockets_init(&m.sockets, &z->sockets);
 	prepare(&m);
 	if (job_read(m.sock, small, sizeof small, &m.job) <= 0) {
 		tree_end(&m.tree);

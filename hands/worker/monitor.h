@@ -8,6 +8,7 @@
 
 #include "hands/worker/job.h"
 #include "hands/worker/monitor_limits.h"
+#include "hands/confine/own_sockets.h"
 #include "hands/worker/tree.h"
 #include "hands/worker/tty.h"
 #include "hands/worker/zygote.h"
@@ -33,6 +34,7 @@ struct monitor {
 	const char *strings[JOB_STRINGS_MAX];	/* the job's environment */
 	size_t nstrings;
 	struct tty tty;
+	struct own_sockets sockets;
 	struct limits limits;
 	struct job_exit exit;
 	struct guard_mark mark;

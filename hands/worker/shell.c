@@ -115,7 +115,7 @@ place_fds(const struct shell_plan *p, int status, struct ats_err *err)
 struct beginning {
 	const struct zygote_child *z;
 	const struct shell_plan *p;
-	int status, ender;
+	int status, ender, sockets;
 };
 
 static int __attribute__((noreturn))
@@ -132,6 +132,8 @@ run_child(void *arg)
 		rc = place_fds(p, b->status, &err);
 	if (rc == 0)
 		rc = confine_apply(b->z->confine, CONFINE_SHELL, &err);
+	if (rc == 0 && b->sockets >= 0)
+		rc = own_sockets_confine(b->sockets, &err);
 	if (rc == 0 && b->ender >= 0)
 		rc = ender_start(b->ender, &err);
 	if (rc < 0) {
@@ -145,12 +147,12 @@ run_child(void *arg)
 }
 
 /* ---- in the monitor -------------------------------------------------------------- */
-/* Fills ends: the monitor's, and the ender's until it is started; or -1. */
+/* Fills ends: the monitor's, and the child's; or -1. */
 static int
-open_ender(const struct zygote_child *z, int ends[2], struct ats_err *err)
+open_channel(bool wanted, int ends[2], struct ats_err *err)
 {
 	ends[0] = ends[1] = -1;
-	if (!ender_possible(z))
+	if (!wanted)
 		return 0;
 	if (ats_fd_socketpair(SOCK_STREAM, ends) < 0)
 		return ats_err_sys(err, "socketpair");
@@ -189,13 +191,15 @@ await_exec(int status, int ender, struct tree *tree, struct ats_err *err)
 
 int
 shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tree *tree,
-    pid_t *ret_pid, struct ats_err *err)
+    struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err)
 {
-	int status[2], ender[2], rc;
+	int status[2], ender[2], own[2], rc;
 	unsigned long flags = CLONE_FS;
 	pid_t pid;
 
-	rc = open_ender(z, ender, err);
+	rc = open_channel(ender_possible(z), ender, err);
+	if (rc == 0)
+		rc = open_channel(box_has_own_sockets(z->box), own, err);
 	if (rc < 0)
 		return rc;
 	rc = ats_fd_pipe(status, 0);
@@ -204,12 +208,16 @@ shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tre
 	/* With an ender see SHELL_EXIT_SIGNAL; exec makes it SIGCHLD for the shell. */
 	flags |= ender[1] < 0 ? SIGCHLD : SHELL_EXIT_SIGNAL;
 	pid = ats_fd_raise(&status[1], CONFINE_FD_MIN) < 0 ? -1 :
-	    begin(&(struct beginning){ z, p, status[1], ender[1] }, flags);
+	    begin(&(struct beginning){ z, p, status[1], ender[1], own[1] }, flags);
 	ats_fd_close(&status[1]);
 	ats_fd_close(&ender[1]);
+	ats_fd_close(&own[1]);
 	rc = pid < 0 ? ats_err_sys(err, "clone(CLONE_FS)")
 		     : await_exec(status[0], ender[0], tree, err);
 	(void)close(status[0]);
+	if (rc == 0 && own[0] >= 0)
+		rc = own_sockets_take(sockets, own[0], err);
+	ats_fd_close(&own[0]);
 	if (rc < 0) {
 		ats_fd_close(&ender[0]);
 		return rc;
@@ -222,7 +230,7 @@ shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tre
 
 int
 shell_start_ready(const struct zygote_child *z, int out, int err_fd, int command, int fields,
-    struct tree *tree, pid_t *ret_pid, struct ats_err *err)
+    struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err)
 {
 	static const char *const argv[] = { "bash", "-c", wrapper, NULL };
 	static struct shell_env env;
@@ -230,7 +238,7 @@ shell_start_ready(const struct zygote_child *z, int out, int err_fd, int command
 		.err = err_fd, .command = command, .fields = fields, .tty = -1 };
 
 	shell_env_make(&env, z->box, z->box->workspace, NULL, 0);
-	return shell_start(z, &p, tree, ret_pid, err);
+	return shell_start(z, &p, tree, sockets, ret_pid, err);
 }
 
 void

@@ -6,6 +6,7 @@
 #ifndef ATS_HANDS_WORKER_SHELL_H
 #define ATS_HANDS_WORKER_SHELL_H
 
+#include "hands/confine/own_sockets.h"
 #include "hands/worker/tree.h"
 #include "hands/worker/zygote.h"
 
@@ -25,14 +26,16 @@ struct shell_plan {
 
 /* Forks, confines (CONFINE_SHELL), execs. Returns when the program runs: an error here
  * means that no byte of it did. A program that is not there is no error: the child says
- * so on its stderr and exits 127, as a shell does. tree gets the ender, where there is one. */
+ * so on its stderr and exits 127, as a shell does. tree gets the ender and sockets what asks for
+ * them, where there are such. */
 ATS_NODISCARD int shell_start(const struct zygote_child *z, const struct shell_plan *p,
-    struct tree *tree, pid_t *ret_pid, struct ats_err *err);
+    struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err);
 
 /* The waiting bash. command: read end of the pipe that will bring a NUL when its fields are
  * in the file. */
 ATS_NODISCARD int shell_start_ready(const struct zygote_child *z, int out, int err_fd,
-    int command, int fields, struct tree *tree, pid_t *ret_pid, struct ats_err *err);
+    int command, int fields, struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid,
+    struct ats_err *err);
 
 /* Environment: ours, then the job's strings, which win. Returns the number, at most max -
  * 1, NULL-terminated; store holds the strings that depend on the box. */

@@ -356,6 +356,8 @@ start(struct zygote *z, enum ats_profile profile, struct ats_err *err)
 		rc = open_roots(z, err);
 	else
 		rc = start_guard(z, err);
+	if (rc == 0 && shell)
+		rc = own_place_open(&z->child.sockets, &z->box, err);
 	if (shell)
 		fill_low();
 	(void)malloc_trim(0);

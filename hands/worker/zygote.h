@@ -8,6 +8,7 @@
 #include "hands/confine/apply.h"
 #include "hands/confine/guard.h"
 #include "hands/job.h"
+#include "hands/confine/own_place.h"
 
 #define ZYGOTE_WORKERS_MAX 256
 
@@ -28,6 +29,7 @@ struct zygote_child {
 	struct budget_disk *disk;	/* shell; or NULL */
 	struct guard *guard;		/* or NULL */
 	unsigned slot;			/* its number with the guard */
+	struct own_place sockets;	/* shell */
 };
 /* Gives front the worker's descriptors (borrowed) and closes the zygote's socket. */
 ATS_NODISCARD int zygote_announce(

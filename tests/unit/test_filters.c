@@ -109,9 +109,14 @@ START_TEST(filter_of_profile_and_box_is_the_right_one)
 	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_UID);
 	b.situation = BOX_LANDLOCK;
 	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_SAMEUID);
+	b.facts = BOX_LISTENER;
+	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_SAMEUID_OWN);
+	b.situation = BOX_UID;
+	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_UID_OWN);
+	/* Without Landlock nothing keeps commands from what their sockets are bound to. */
 	b.situation = BOX_NONE;
 	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_SAMEUID);
-	b.facts = BOX_NET_HOST;
+	b.facts = BOX_NET_HOST | BOX_LISTENER;
 	ck_assert_int_eq(filter_of(ATS_PROFILE_SHELL, &b), FILTER_SHELL_SAMEUID_NET);
 	ck_assert_int_eq(filter_of(ATS_PROFILE_READ, &b), FILTER_READ);
 	b.front_uid = 1;
