@@ -39,7 +39,7 @@ static const struct probe_call list_arguments[] = {
 	ROW(ioctl, 0, HIGH(0x5423), 0), ROW(ioctl, 0, 0xffffffff00005412ul, 0),
 
 	ROW(socket, AF_UNIX, SOCK_STREAM, 0), ROW(socket, AF_UNIX, SOCK_DGRAM, 0),
-	ROW(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+	ROW(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), ROW(socket, AF_UNIX, SOCK_RAW, 0),
 	ROW(socket, AF_INET, SOCK_STREAM, 0), ROW(socket, AF_INET, SOCK_DGRAM, 17),
 	ROW(socket, AF_INET6, SOCK_STREAM, 6), ROW(socket, AF_INET6, SOCK_DGRAM, 58),
 	ROW(socket, AF_INET, SOCK_DGRAM, 59), ROW(socket, AF_INET, SOCK_STREAM, 132),
