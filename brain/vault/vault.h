@@ -17,7 +17,7 @@
 #define VAULT_MESSAGES_A_TURN 32	/* of one peer, then the others */
 #define VAULT_STARTS 5			/* of the engine within ... */
 #define VAULT_STARTS_MS 10000		/* ... this: then brain gives up */
-#define VAULT_WATCH_MS 1000		/* least time between questions whether the engine is there */
+#define VAULT_WATCH_MS 1000		/* between two questions to the engine, at least */
 #define VAULT_WATCH_MISSED 3		/* so many of them in vain, then it is killed */
 
 struct event;

@@ -348,7 +348,7 @@ block_signals(void)
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);
-	/* Once for all roles: what the launcher was started with ignored is no business of tools. */
+	/* Once for all roles: no command begins with what the launcher ignores. */
 	ats_child_default_signals();
 	(void)signal(SIGPIPE, SIG_IGN);
 }
