@@ -22,23 +22,34 @@ enum box_situation {
 	BOX_NONE	/* asked for in as many words: what is left of BOX_UID or BOX_LANDLOCK
 			 * where Landlock is missing or too old. No boundary for files */
 };
-/* Layers and gaps, facts of this box. */
-#define BOX_NETNS (1u << 0)
-#define BOX_LOOPBACK (1u << 1)
-#define BOX_PID_MAX (1u << 2)		/* per pid namespace (Linux 6.14) */
-#define BOX_NO_USERNS (1u << 3)		/* max_user_namespaces is 0 inside */
-#define BOX_IDMAP (1u << 4)
-#define BOX_GROUPS_KEPT (1u << 5) /* gap: supplementary groups could not be dropped */
-#define BOX_SMALL (1u << 6)		/* limits=check */
-#define BOX_IPC_UTS (1u << 7)
-#define BOX_SCAN_PART (1u << 9)	/* gap: not all of the workspace was looked through */
-#define BOX_KEEP_PART (1u << 11)	/* gap: protected files are too large to be put back */
-#define BOX_UNWATCHED (1u << 12)	/* gap: inotify's limits are used up */
-#define BOX_GIT_CONFIG (1u << 10)	/* asked for: shells may write .git/config */
-#define BOX_NET_HOST (1u << 8)		/* asked for: shells have the host's network */
-#define BOX_LISTENER (1u << 11)	/* calls of a command can be decided by its monitor */
-#define BOX_CG_MEMORY (1u << 16)	/* a cgroup bounds the sum of its memory */
-#define BOX_CG_PIDS (1u << 17)		/* and of its processes */
+/* Layers and gaps, facts of this box: BOX_NETNS and so on, a bit each. */
+#define BOX_FACTS(FACT)                                                                      \
+	FACT(NETNS)                                                                          \
+	FACT(LOOPBACK)                                                                       \
+	FACT(PID_MAX)		/* per pid namespace (Linux 6.14) */                         \
+	FACT(NO_USERNS)		/* max_user_namespaces is 0 inside */                        \
+	FACT(IDMAP)                                                                          \
+	FACT(GROUPS_KEPT)	/* gap: supplementary groups could not be dropped */         \
+	FACT(SMALL)		/* limits=check */                                           \
+	FACT(IPC_UTS)                                                                        \
+	FACT(SCAN_PART)		/* gap: not all of the workspace was looked through */       \
+	FACT(KEEP_PART)		/* gap: protected files are too large to be put back */      \
+	FACT(UNWATCHED)		/* gap: inotify's limits are used up */                      \
+	FACT(GIT_CONFIG)	/* asked for: shells may write .git/config */                \
+	FACT(NET_HOST)		/* asked for: shells have the host's network */              \
+	FACT(LISTENER)		/* calls of a command can be decided by its monitor */       \
+	FACT(CG_MEMORY)		/* a cgroup bounds the sum of its memory */                  \
+	FACT(CG_PIDS)		/* and of its processes */
+enum box_fact_number {
+#define FACT(name) BOX_NUMBER_##name,
+	BOX_FACTS(FACT)
+#undef FACT
+};
+enum box_fact {
+#define FACT(name) BOX_##name = 1 << BOX_NUMBER_##name,
+	BOX_FACTS(FACT)
+#undef FACT
+};
 
 #define BOX_GRANTS_MAX 256
 #define BOX_MASKS_MAX 256

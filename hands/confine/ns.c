@@ -286,7 +286,7 @@ ns_tune(struct box *b)
 			b->facts |= BOX_LOOPBACK;
 	}
 	if (sethostname("sandbox", 7) < 0)
-		b->facts &= ~BOX_IPC_UTS;
+		b->facts &= ~(uint32_t)BOX_IPC_UTS;
 	if (ns_pid_max("/proc", (unsigned)b->budget.box_processes))
 		b->facts |= BOX_PID_MAX;
 	/* Per user namespace: in root's box it would be the host's. */

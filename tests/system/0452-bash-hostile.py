@@ -60,9 +60,9 @@ def _(home):
     bash(bomb, "true")
     bash(mcp, "true")
     id = bomb.send("tools/call", {"name": "Bash", "arguments": {
-        "command": "f() { f | f & }; f; sleep 60", "timeout": 2500}})
+        "command": "f() { f | f & }; f; sleep 60", "timeout": 6000}})
     slowest, calls, began = 0.0, 0, time.monotonic()
-    ats.until(lambda: len(ats.find(home.brain_pid(), "bash")) > 100, "it forks")
+    ats.until(lambda: len(ats.find(home.brain_pid(), "bash")) > 40, "it forks")
     while time.monotonic() - began < 2:
         at = time.monotonic()
         if calls % 2:
