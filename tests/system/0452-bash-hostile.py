@@ -61,8 +61,9 @@ def _(home):
     bash(mcp, "true")
     id = bomb.send("tools/call", {"name": "Bash", "arguments": {
         "command": "f() { f | f & }; f; sleep 60", "timeout": 6000}})
-    slowest, calls, began = 0.0, 0, time.monotonic()
+    slowest, calls = 0.0, 0
     ats.until(lambda: len(ats.find(home.brain_pid(), "bash")) > 40, "it forks")
+    began = time.monotonic()
     while time.monotonic() - began < 2:
         at = time.monotonic()
         if calls % 2:
@@ -73,7 +74,7 @@ def _(home):
         calls += 1
     print("# %d calls meanwhile, the slowest took %.0f ms" % (calls, slowest * 1000))
     # A second on an idle machine; tests share theirs.
-    ats.check(slowest < 5, "a call beside it took %.1f s" % slowest)
+    ats.check(calls > 0 and slowest < 5, "a call beside it took %.1f s" % slowest)
     r = bomb.answer(id, 60)["result"]
     text = r["content"][0]["text"]
     ats.check(r["isError"], text)
