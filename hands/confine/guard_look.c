@@ -15,6 +15,7 @@
 #include "hands/confine/mnt.h"
 
 #define TICK_NS 20000000u
+#define PROTECT_TRIES 5	/* at names that change while they are mounted over */
 
 static void
 move_aside(struct guard *g, int at, const char *name)
@@ -106,6 +107,18 @@ guard_undo(struct guard *g)
 	(void)atomic_fetch_add(&g->moved, keep_restore(g->keep, &g->stays));
 }
 
+/* What the user exchanges at this moment cannot be mounted over, what is there next can. */
+static int
+protect(struct guard *g, bool busy, struct ats_err *err)
+{
+	int rc = -ATS_E_SYS;
+
+	for (unsigned i = 0; rc < 0 && i < PROTECT_TRIES; i++)
+		rc = g->protect(&g->dirs,
+		    busy ? (const bool (*)[PROTECT_NAMES_MAX])g->absent : NULL, err);
+	return rc;
+}
+
 void
 guard_settle(struct guard *g)
 {
@@ -122,8 +135,7 @@ guard_settle(struct guard *g)
 	}
 	if (g->protect == NULL)
 		return;
-	g->is_open = g->protect(&g->dirs,
-	    busy ? (const bool (*)[PROTECT_NAMES_MAX])g->absent : NULL, &err) < 0;
+	g->is_open = protect(g, busy, &err) < 0;
 	if (g->is_open)
 		ats_log(ATS_LOG_WARN, "a protected name is not read-only: no call begins",
 		    "step=\"%s\"", err.text);

@@ -17,6 +17,8 @@
 static bool fails, was_open[FDS];
 static unsigned calls;
 
+static unsigned misses;		/* so often there is nothing where something was */
+
 static int
 protect(const struct protect_dirs *dirs, const bool (*absent)[PROTECT_NAMES_MAX],
     struct ats_err *err)
@@ -24,6 +26,10 @@ protect(const struct protect_dirs *dirs, const bool (*absent)[PROTECT_NAMES_MAX]
 	(void)dirs;
 	(void)absent;
 	calls++;
+	if (misses > 0) {
+		misses--;
+		return ats_err_set(err, ATS_E_SYS, "it was exchanged");
+	}
 	return fails ? ats_err_set(err, ATS_E_SYS, "no more mounts") : 0;
 }
 
@@ -98,6 +104,24 @@ START_TEST(no_call_begins_until_what_is_there_is_mounted_over)
 }
 END_TEST
 
+START_TEST(what_is_exchanged_meanwhile_is_mounted_over_the_next_time)
+{
+	const struct protect_from *from = workspace();
+	struct ats_err err = { 0 };
+	struct guard *g = guard_new(from, protect, &err);
+	struct guard_mark mark;
+
+	ck_assert_ptr_nonnull(g);
+	misses = 3;
+	put(from, ".mcp.json");
+	guard_turn(g);
+	ck_assert_uint_eq(misses, 0);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	close_its();
+}
+END_TEST
+
 START_TEST(what_a_call_makes_is_moved_aside_and_told)
 {
 	const struct protect_from *from = workspace();
@@ -120,4 +144,5 @@ END_TEST
 
 ATS_UNIT_MAIN("guard", guard_new_fails_where_nothing_can_be_mounted,
     no_call_begins_until_what_is_there_is_mounted_over,
-    what_a_call_makes_is_moved_aside_and_told)
+    what_a_call_makes_is_moved_aside_and_told,
+    what_is_exchanged_meanwhile_is_mounted_over_the_next_time)
