@@ -13,7 +13,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 class Init:
