@@ -26,6 +26,7 @@
 #include "hands/init/roles.h"
 
 #define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define FILES_PER_MIB 256
 
 /* Toolchains and what they need. Symlinks (merged /usr) are made again as they are. */
 static const char *const system_dirs[] = { "/usr", "/etc", "/opt", "/bin", "/sbin",
@@ -190,16 +191,18 @@ take_all(struct view *v, const struct box *b, int idmap_ws, struct ats_err *err)
 }
 
 /* A quarter of the box's memory each: files in them count as that, and no process can be killed
- * to free them. */
+ * to free them. An empty one takes none of it, but some of the kernel's: so their number is
+ * bounded, too, one for each page. */
 static int
 put_tmpfs(const struct box *b, const char *path, unsigned small_mib, struct ats_err *err)
 {
 	uint64_t mib = b->budget.memory_mib / 4;
-	char data[64];
+	char data[96];
 
 	if ((b->facts & BOX_SMALL) != 0 && mib > small_mib)
 		mib = small_mib;
-	(void)snprintf(data, sizeof data, "mode=1777,size=%llum", (unsigned long long)mib);
+	(void)snprintf(data, sizeof data, "mode=1777,size=%llum,nr_inodes=%llu",
+	    (unsigned long long)mib, (unsigned long long)mib * FILES_PER_MIB);
 	return mnt_fs("tmpfs", path, MS_NOSUID | MS_NODEV, data, err);
 }
 
