@@ -201,7 +201,7 @@ put_tmpfs(const struct box *b, const char *path, unsigned small_mib, struct ats_
 
 	if ((b->facts & BOX_SMALL) != 0 && mib > small_mib)
 		mib = small_mib;
-	(void)snprintf(data, sizeof data, "mode=1777,size=%llum,nr_inodes=%llu",
+	(void)snprintf(data, sizeof data, "size=%llum,nr_inodes=%llu,mode=1777",
 	    (unsigned long long)mib, (unsigned long long)mib * FILES_PER_MIB);
 	return mnt_fs("tmpfs", path, MS_NOSUID | MS_NODEV, data, err);
 }

@@ -256,6 +256,7 @@ def _(found, _stage, b):
             has(seen.get(path), own, path)
             ats.equal(seen[path].kind, "tmpfs", path)
             ats.check("size=" in seen[path].super, "%s has no size" % path)
+            ats.check("nr_inodes=" in seen[path].super, "%s has any number of files" % path)
         ats.equal((seen["/dev/pts"].kind, "nosuid" in seen["/dev/pts"].options), ("devpts", True))
         ats.equal(sorted(p[5:] for p in seen if os.path.dirname(p) == "/dev"),
                   sorted((*DEVICES, "pts", "shm")))
