@@ -17,6 +17,7 @@
 struct event_base;
 struct ats_chan;
 struct ats_stream;
+struct ats_wire;
 
 struct ats_chan_ops {
 	/* Called with each header before a byte of its JSON is looked at: type, size,
@@ -38,6 +39,11 @@ struct ats_chan_ops {
  * at the next turn of the loop. Ignores SIGPIPE in this process, for splice(2). */
 struct ats_chan *ats_chan_new(struct event_base *base, int fd,
     const struct ats_chan_ops *ops, void *ctx);
+/* The same over a wire, which it takes, also when NULL is returned. */
+struct ats_chan *ats_chan_new_wire(struct event_base *base, struct ats_wire *w,
+    const struct ats_chan_ops *ops, void *ctx);
+/* The channel's wire, borrowed: for its exporter. */
+struct ats_wire *ats_chan_wire(const struct ats_chan *c);
 void ats_chan_free(struct ats_chan *c);	/* NULL is fine; closed() is not called */
 /* Queues one frame and writes what the socket takes at once. -ATS_E_FULL, -ATS_E_NOMEM,
  * -ATS_E_TOOBIG (over ATS_FRAME_MAX) or -ATS_E_EOF; on error nothing was queued. No callback

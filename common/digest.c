@@ -18,14 +18,15 @@ struct ats_sha256 {
 	SHA256_CTX ctx;
 };
 
-static void
-to_hex(const unsigned char *p, size_t n, char *out)
+void
+ats_hex(const void *p, size_t n, char *out)
 {
+	const unsigned char *b = p;
 	static const char digits[] = "0123456789abcdef";
 
 	for (size_t i = 0; i < n; i++) {
-		*out++ = digits[p[i] >> 4];
-		*out++ = digits[p[i] & 15];
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 15];
 	}
 	*out = '\0';
 }
@@ -36,7 +37,7 @@ finish(SHA256_CTX *ctx, char ret_hex[ATS_SHA256_HEX])
 	unsigned char md[SHA256_DIGEST_LENGTH];
 
 	(void)SHA256_Final(md, ctx);
-	to_hex(md, sizeof(md), ret_hex);
+	ats_hex(md, sizeof(md), ret_hex);
 }
 
 void
@@ -87,7 +88,7 @@ ats_id_new(const char *prefix, char *out, size_t size)
 
 	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		return -ATS_E_SYS;
-	to_hex(r, sizeof(r), hex);
+	ats_hex(r, sizeof(r), hex);
 	n = snprintf(out, size, "%s-%s", prefix, hex);
 	return n < 0 || (size_t)n >= size ? -ATS_E_TOOBIG : 0;
 }
@@ -98,4 +99,56 @@ ats_id_valid(const char *id)
 	if (id[0] < 'a' || id[0] > 'z' || id[1] != '-')
 		return false;
 	return strlen(id + 2) == 12 && strspn(id + 2, "0123456789abcdef") == 12;
+}
+
+static int
+nibble(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+ats_unhex(const char *hex, unsigned char *out, size_t n)
+{
+	if (strlen(hex) != 2 * n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		int high = nibble(hex[2 * i]), low = nibble(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (unsigned char)(high << 4 | low);
+	}
+	return true;
+}
+
+#define HMAC_BLOCK 64		/* SHA-256's, RFC 2104 section 2 */
+
+void
+ats_hmac_sha256(const void *key, size_t key_len, const void *p, size_t n,
+    unsigned char ret_mac[ATS_SHA256_BYTES])
+{
+	unsigned char block[HMAC_BLOCK] = { 0 };
+	SHA256_CTX ctx;
+
+	if (key_len > sizeof(block))
+		(void)SHA256(key, key_len, block);
+	else if (key_len > 0)
+		memcpy(block, key, key_len);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] ^= 0x36;
+	(void)SHA256_Init(&ctx);
+	(void)SHA256_Update(&ctx, block, sizeof(block));
+	(void)SHA256_Update(&ctx, p, n);
+	(void)SHA256_Final(ret_mac, &ctx);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] ^= 0x36 ^ 0x5c;
+	(void)SHA256_Init(&ctx);
+	(void)SHA256_Update(&ctx, block, sizeof(block));
+	(void)SHA256_Update(&ctx, ret_mac, ATS_SHA256_BYTES);
+	(void)SHA256_Final(ret_mac, &ctx);
+	explicit_bzero(block, sizeof(block));
+	explicit_bzero(&ctx, sizeof(ctx));
 }

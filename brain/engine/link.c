@@ -117,6 +117,16 @@ on_HELLO(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_HE
 }
 
 static int
+on_PROVE(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_PROVE *m,
+    struct ats_err *err)
+{
+	(void)box;
+	(void)f;
+	(void)m;
+	return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
+}
+
+static int
 read_running(struct ats_slice raw, uint64_t *ids, size_t *ret_n, struct ats_err *err)
 {
 	struct ats_json_iter it;

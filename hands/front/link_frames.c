@@ -70,6 +70,22 @@ on_HELLO(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 }
 
 static int
+on_PROVE(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	(void)l;
+	(void)fr;
+	return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
+}
+
+static int
+on_RESUME(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	(void)l;
+	(void)fr;
+	return ats_err_set(err, ATS_E_STATE, "no such exec");
+}
+
+static int
 on_CALL_TOOL(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
 	return calls_on_tool(l->f->calls, fr, err);
