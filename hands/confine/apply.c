@@ -64,22 +64,6 @@ step_scan(const struct confine *c, struct ats_err *err)
 	return box_has_namespaces(c->box) ? view_scan(c->box, err) : 0;
 }
 
-/* Tools are the first to go when memory ends. Best effort. */
-static int
-step_oom(const struct confine *c, struct ats_err *err)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	(void)c;
-	(void)err;
-	if (fd >= 0) {
-		if (write(fd, "500", 3) != 3)
-			errno = 0;
-		(void)close(fd);
-	}
-	return 0;
-}
-
 static int
 step_session(const struct confine *c, struct ats_err *err)
 {
@@ -246,7 +230,6 @@ static const struct step steps[] = {
 	{ "view", SZ, step_view },
 	{ "call_view", MO, step_call_view },
 	{ "scan", SZ, step_scan },
-	{ "oom", FZ | SZ, step_oom },
 	{ "session", FZ | SZ | MO, step_session },
 	{ "limits", FZ | MO, step_limits },
 	{ "cpu", SH, step_cpu },

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/confine/landlock.h"
+#include "common/fd.h"
 #include "common/json.h"
 #include "hands/confine/filters.h"
 #include "hands/confine/vector.h"
@@ -173,10 +174,11 @@ probe_print(void)
 	struct probe p = { .partial = false };
 	struct ats_err err = { 0 };
 	const char *level;
+	int lock ATS_CLEANUP_FD = -1;
 
 	mounts_complete();
 	ats_buf_init(&out, 16384);
-	if (scratch_make("ats-probe", top, sizeof(top), &err) < 0) {
+	if (scratch_make("ats-probe", top, sizeof(top), &lock, &err) < 0) {
 		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
 		return 1;
 	}

@@ -38,6 +38,7 @@ struct launcher {
 	pid_t init;
 	bool namespaced;
 	int signals, link, listen;
+	int lock;			/* of a state directory of our own making */
 	struct relay relay;
 	struct acceptor acceptor;
 	struct cgroups groups;
@@ -244,12 +245,12 @@ launcher_run(const struct hands_options *o)
 	int code, rc;
 
 	l.o = &own;
-	l.signals = l.link = l.listen = l.relay.sock = -1;
+	l.signals = l.link = l.listen = l.relay.sock = l.lock = -1;
 	l.acceptor.listen = l.acceptor.to = -1;
 	ats_log_init("launcher", ATS_LOG_INFO, STDERR_FILENO);
 	mounts_complete();
 	if (own.state_dir == NULL) {
-		if (scratch_make("ats-hands", made, sizeof(made), &err) < 0)
+		if (scratch_make("ats-hands", made, sizeof(made), &l.lock, &err) < 0)
 			ats_fatal("%s", err.text);
 		own.state_dir = made;
 	}

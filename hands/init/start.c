@@ -63,12 +63,26 @@ view_readonly(const struct start_plan *p, struct ats_err *err)
 	return mnt_readonly(AT_FDCWD, "/", AT_RECURSIVE, err);
 }
 
+/* Tools are the first to go when memory ends. Best effort: there may be no /proc. Before it is
+ * read-only. */
+static void
+first_to_go(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)!write(fd, "500", 3);
+	ats_fd_close(&fd);
+}
+
 static int
 become(const struct start_plan *p, struct ats_err *err)
 {
 	const struct confine c = { .box = p->box, .profile = p->profile, .ruleset = -1 };
 	int rc = leave_network(p, err);
 
+	if (p->profile != ATS_PROFILE_FRONT)
+		first_to_go();
 	if (rc == 0)
 		rc = view_readonly(p, err);
 	if (rc < 0)

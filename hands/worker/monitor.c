@@ -137,10 +137,17 @@ prepare(struct monitor *m)
 
 /* ---- the end --------------------------------------------------------------------- */
 static void
+note_written(struct monitor *m, const struct rusage *ru)
+{
+	m->written += (uint64_t)ru->ru_oublock * 512;
+}
+
+static void
 note_end(struct monitor *m, int status, const struct rusage *ru)
 {
 	const struct timeval *u = &ru->ru_utime, *s = &ru->ru_stime;
 
+	note_written(m, ru);
 	m->ended = true;
 	m->exit.status = status;
 	m->exit.utime_us = (uint64_t)u->tv_sec * 1000000 + (uint64_t)u->tv_usec;
@@ -163,15 +170,14 @@ reap(struct monitor *m)
 	pid_t pid;
 
 	while ((pid = wait4(-1, &status, WNOHANG, &ru)) > 0) {
-		m->written += (uint64_t)ru.ru_oublock * 512;
 		if (pid == m->shell)
 			note_end(m, status, &ru);
+		else
+			note_written(m, &ru);
 	}
 	if (!m->ended && m->shell > 0 &&
-	    wait4(m->shell, &status, WNOHANG | __WALL, &ru) == m->shell) {
-		m->written += (uint64_t)ru.ru_oublock * 512;
+	    wait4(m->shell, &status, WNOHANG | __WALL, &ru) == m->shell)
 		note_end(m, status, &ru);
-	}
 	return pid == 0;
 }
 

@@ -160,7 +160,7 @@ def _(found, _stage, _b):
         ats.equal(int(session), pid, "the session of " + name)
     for name, pid in each(found, (*FILES, "zygote-shell", "monitor", "sleep")):
         ats.equal(status(pid)["Umask"], "0022", name)
-    for name, pid in each(found, ("zygote-shell", "monitor", "sleep")):
+    for name, pid in each(found, (*FILES, *ZYGOTES, "monitor", "sleep")):
         with open("/proc/%d/oom_score_adj" % pid, encoding="ascii") as f:
             ats.equal(int(f.read()), 500, name)
 

@@ -10,14 +10,15 @@
 
 #include "common/err.h"
 #include "hands/confine/guard.h"
+#include "hands/init/scratch.h"
 #include "tests/lib/unit.h"
 
 #define FDS 64
 
 static bool fails, was_open[FDS];
 static unsigned calls;
-
 static unsigned misses;		/* so often there is nothing where something was */
+static struct ats_err why;
 
 static int
 protect(const struct protect_dirs *dirs, const bool (*absent)[PROTECT_NAMES_MAX],
@@ -33,10 +34,11 @@ protect(const struct protect_dirs *dirs, const bool (*absent)[PROTECT_NAMES_MAX]
 	return fails ? ats_err_set(err, ATS_E_SYS, "no more mounts") : 0;
 }
 
+static char dir[] = "/tmp/ats-guard-XXXXXX";
+
 static const struct protect_from *
 workspace(void)
 {
-	static char dir[] = "/tmp/ats-guard-XXXXXX";
 	static struct protect_from from;
 
 	for (int fd = 0; fd < FDS; fd++)
@@ -46,10 +48,20 @@ workspace(void)
 	return &from;
 }
 
+static struct guard *
+watch(const struct protect_from *from, guard_protect fn)
+{
+	struct guard *g = guard_new(from, fn, &why);
+
+	ck_assert_ptr_nonnull(g);
+	return g;
+}
+
 /* A guard is never freed. */
 static void
 close_its(void)
 {
+	scratch_remove(dir);
 	for (int fd = 0; fd < FDS; fd++)
 		if (!was_open[fd])
 			(void)close(fd);
@@ -69,11 +81,9 @@ put(const struct protect_from *from, const char *name)
 
 START_TEST(guard_new_fails_where_nothing_can_be_mounted)
 {
-	struct ats_err err = { 0 };
-
 	fails = true;
-	ck_assert_ptr_null(guard_new(workspace(), protect, &err));
-	ck_assert_str_eq(err.text, "no more mounts");
+	ck_assert_ptr_null(guard_new(workspace(), protect, &why));
+	ck_assert_str_eq(why.text, "no more mounts");
 	close_its();
 }
 END_TEST
@@ -81,24 +91,22 @@ END_TEST
 START_TEST(no_call_begins_until_what_is_there_is_mounted_over)
 {
 	const struct protect_from *from = workspace();
-	struct ats_err err = { 0 };
-	struct guard *g = guard_new(from, protect, &err);
+	struct guard *g = watch(from, protect);
 	struct guard_mark mark;
 
-	ck_assert_ptr_nonnull(g);
-	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), 0);
 	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
 	fails = true;
 	put(from, ".mcp.json");
 	guard_turn(g);
-	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), -ATS_E_CONFINE);
-	ck_assert_ptr_nonnull(strstr(err.text, "could not be made read-only"));
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), -ATS_E_CONFINE);
+	ck_assert_ptr_nonnull(strstr(why.text, "could not be made read-only"));
 	/* The refused one has it tried again. */
 	fails = false;
 	calls = 0;
 	guard_turn(g);
 	ck_assert_uint_eq(calls, 1);
-	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), 0);
 	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
 	close_its();
 }
@@ -107,16 +115,14 @@ END_TEST
 START_TEST(what_is_exchanged_meanwhile_is_mounted_over_the_next_time)
 {
 	const struct protect_from *from = workspace();
-	struct ats_err err = { 0 };
-	struct guard *g = guard_new(from, protect, &err);
+	struct guard *g = watch(from, protect);
 	struct guard_mark mark;
 
-	ck_assert_ptr_nonnull(g);
 	misses = 3;
 	put(from, ".mcp.json");
 	guard_turn(g);
 	ck_assert_uint_eq(misses, 0);
-	ck_assert_int_eq(guard_begin(g, 0, &mark, &err), 0);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), 0);
 	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
 	close_its();
 }
@@ -125,17 +131,15 @@ END_TEST
 START_TEST(what_a_call_makes_is_moved_aside_and_told)
 {
 	const struct protect_from *from = workspace();
-	struct ats_err err = { 0 };
-	struct guard *g = guard_new(from, NULL, &err);
+	struct guard *g = watch(from, NULL);
 	struct guard_mark mark;
 
-	ck_assert_ptr_nonnull(g);
 	ck_assert(guard_is_whole(g) && guard_is_watched(g) && guard_has_contents(g));
 	put(from, ".envrc");
-	ck_assert_int_eq(guard_begin(g, 7, &mark, &err), 0);
+	ck_assert_int_eq(guard_begin(g, 7, &mark, &why), 0);
 	put(from, ".mcp.json");
 	ck_assert_int_eq(guard_end(g, &mark), GUARD_MOVED);
-	ck_assert_int_eq(guard_begin(g, 7, &mark, &err), 0);
+	ck_assert_int_eq(guard_begin(g, 7, &mark, &why), 0);
 	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
 	ck_assert(guard_forget(g, 7));
 	close_its();
