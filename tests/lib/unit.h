@@ -11,10 +11,13 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#define UNIT_TMPS 8
 #define UNIT_TIMEOUT_S 60.0
 
 static int unit_fds_before;
@@ -33,6 +36,34 @@ unit_count_fds(void)
 	return n;
 }
 
+static char unit_tmps[UNIT_TMPS][80];
+static unsigned unit_ntmps;
+
+/* mkdtemp(3), and a test that passes leaves nothing of it. */
+static inline char *
+unit_tmp(char *path)
+{
+	ck_assert_uint_lt(unit_ntmps, UNIT_TMPS);
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	(void)snprintf(unit_tmps[unit_ntmps++], sizeof(unit_tmps[0]), "%s", path);
+	return path;
+}
+
+static inline int
+unit_remove(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+	(void)st;
+	(void)where;
+	return kind == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+static inline void
+unit_remove_tmps(void)
+{
+	while (unit_ntmps > 0)
+		(void)nftw(unit_tmps[--unit_ntmps], unit_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void
 unit_setup(void)
 {
@@ -46,6 +77,7 @@ unit_teardown(void)
 
 	ck_assert_msg(now == unit_fds_before, "open descriptors: %d before, %d after",
 	    unit_fds_before, now);
+	unit_remove_tmps();
 }
 
 static inline int

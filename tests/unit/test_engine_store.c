@@ -31,7 +31,7 @@ open_store(void)
 
 	if (dir[0] == '\0') {
 		strcpy(dir, "/tmp/ats-store.XXXXXX");
-		ck_assert_ptr_nonnull(mkdtemp(dir));
+		(void)unit_tmp(dir);
 	}
 	ck_assert_int_eq(store_open(dir, &st, NULL), 0);
 	return st;

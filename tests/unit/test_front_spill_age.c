@@ -21,7 +21,7 @@ make_dir(void)
 	int fd;
 
 	(void)snprintf(dir, sizeof(dir), "/tmp/test-spill-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)unit_tmp(dir);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	return fd;

@@ -88,7 +88,7 @@ enter_dir(void)
 {
 	static char dir[] = "/tmp/ats-made-XXXXXX";
 
-	ck_assert_ptr_nonnull(mkdtemp(dir));
+	(void)unit_tmp(dir);
 	ck_assert_int_eq(chdir(dir), 0);
 	return dir;
 }

@@ -35,7 +35,7 @@ setup(void)
 {
 	char path[256];
 
-	ck_assert_ptr_nonnull(mkdtemp(top));
+	(void)unit_tmp(top);
 	(void)snprintf(path, sizeof path, "%s/sys", top);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	(void)snprintf(path, sizeof path, "%s/sys/user", top);

@@ -18,7 +18,7 @@ static void
 make_home(void)
 {
 	(void)snprintf(top, sizeof(top), "/tmp/ats-toolchains-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(top));
+	(void)unit_tmp(top);
 	(void)snprintf(home, sizeof(home), "%s/home", top);
 	ck_assert_int_eq(mkdir(home, 0700), 0);
 	memset(&homes, 0, sizeof(homes));
