@@ -55,7 +55,7 @@ LIBS_SQLITE := -lsqlite3
 LIBS_PCRE := -lpcre2-8
 
 # ---- objects -----------------------------------------------------------------------
-COMMON := err buf log json json_names json_read json_write utf8 frame clock map digest path fd fault
+COMMON := err buf log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
 COMMON_O := $(COMMON:%=common/%.o)
 CHAN_O := common/chan.o common/chan_read.o common/stream.o
 IPC_O := common/ipc.o
