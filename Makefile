@@ -57,7 +57,7 @@ LIBS_PCRE := -lpcre2-8
 # ---- objects -----------------------------------------------------------------------
 COMMON := err buf log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
 COMMON_O := $(COMMON:%=common/%.o)
-CHAN_O := common/chan.o common/chan_read.o common/stream.o
+CHAN_O := common/chan.o common/chan_read.o common/stream.o common/wire.o common/wire_plain.o
 IPC_O := common/ipc.o
 CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o

@@ -6,19 +6,17 @@
  * lives until the last callback on the stack has returned. */
 #include "common/chan.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/chan_private.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/wire_private.h"
 
 static void
 destroy(struct ats_chan *c)
@@ -31,7 +29,7 @@ destroy(struct ats_chan *c)
 		event_free(c->kick);
 	if (c->linger != NULL)
 		event_free(c->linger);
-	ats_fd_close(&c->fd);
+	ats_wire_free(c->wire);
 	ats_fd_close(&c->hold[0]);
 	ats_fd_close(&c->hold[1]);
 	ats_buf_done(&c->out);
@@ -102,6 +100,18 @@ ats_chan_peer_gone(struct ats_chan *c)
 		ats_chan_fail(c, ATS_E_EOF, "the peer closed the connection");
 }
 
+/* After reading: what came may have let the wire write (a handshake's step, an answer of its
+ * own), and with it what waited in the queue. */
+static void
+drive(struct ats_chan *c)
+{
+	if (ats_wire_splices(c->wire) || c->closed || c->freed || c->deaf || c->corked > 0)
+		return;
+	ats_chan_flush(c);
+	if (c->first != NULL)
+		ats_stream_pump(c);
+}
+
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
@@ -111,6 +121,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	c->busy++;
 	ats_chan_read_turn(c, true);
+	drive(c);
 	settle(c);
 }
 
@@ -123,6 +134,8 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	c->busy++;
 	ats_chan_flush(c);
+	if (!c->closed && !c->freed && ats_wire_pending(c->wire))
+		ats_chan_again(c);	/* a handshake's last bytes came with the first data */
 	ats_stream_pump(c);
 	settle(c);
 }
@@ -131,12 +144,15 @@ static void
 on_kick(evutil_socket_t fd, short what, void *arg)
 {
 	struct ats_chan *c = arg;
+	bool more;
 
 	(void)fd;
 	(void)what;
 	c->busy++;
-	if (c->in.leftover)
-		ats_chan_read_turn(c, false);
+	more = !c->freed && ats_wire_pending(c->wire);
+	if (c->in.leftover || more)
+		ats_chan_read_turn(c, more);
+	drive(c);
 	ats_stream_pump(c);
 	settle(c);
 }
@@ -166,16 +182,32 @@ ignore_sigpipe(void)
 struct ats_chan *
 ats_chan_new(struct event_base *base, int fd, const struct ats_chan_ops *ops, void *ctx)
 {
+	struct ats_wire *w;
+
+	if (ats_fd_nonblock(fd, true) < 0) {
+		ats_fd_close(&fd);
+		return NULL;
+	}
+	return ats_wire_plain_new(fd, false, &w) == 0 ?
+	    ats_chan_new_wire(base, w, ops, ctx) : NULL;
+}
+
+struct ats_chan *
+ats_chan_new_wire(struct event_base *base, struct ats_wire *w, const struct ats_chan_ops *ops,
+    void *ctx)
+{
 	struct ats_chan *c = ats_calloc(1, sizeof(*c));
+	int fd = ats_wire_fd(w);
 
 	if (c == NULL) {
-		ats_fd_close(&fd);
+		ats_wire_free(w);
 		return NULL;
 	}
 	ignore_sigpipe();
 	ats_fd_widen(fd);
-	*c = (struct ats_chan){ .base = base, .ops = ops, .ctx = ctx, .fd = fd,
-		.splice_fd = -1, .hold = { -1, -1 }, .last_rx_us = ats_clock_us() };
+	*c = (struct ats_chan){ .base = base, .ops = ops, .ctx = ctx, .wire = w, .fd = fd,
+		.no_splice = !ats_wire_splices(w), .splice_fd = -1, .hold = { -1, -1 },
+		.last_rx_us = ats_clock_us() };
 	ats_buf_init(&c->out, ATS_CHAN_OUT_MAX + ATS_FRAME_MAX);
 	c->in.cap = CHAN_IN_BASE;
 	c->in.buf = ats_malloc(c->in.cap);
@@ -184,41 +216,66 @@ ats_chan_new(struct event_base *base, int fd, const struct ats_chan_ops *ops, vo
 	c->kick = event_new(base, -1, 0, on_kick, c);
 	c->linger = event_new(base, -1, 0, on_linger, c);
 	if (c->in.buf == NULL || c->rd == NULL || c->wr == NULL || c->kick == NULL ||
-	    c->linger == NULL || ats_fd_nonblock(fd, true) < 0 ||
-	    event_add(c->rd, NULL) < 0) {
+	    c->linger == NULL || event_add(c->rd, NULL) < 0 ||
+	    (ats_wire_wants_write(w) && event_add(c->wr, NULL) < 0)) {
 		destroy(c);
 		return NULL;
 	}
 	return c;
 }
 
+/* The wire said AGAIN: it waits to write or, in a handshake, for the peer. That it is heard
+ * while closing, when nothing is read any more, is for this alone. */
 static void
 arm(struct ats_chan *c)
 {
-	if (event_add(c->wr, NULL) < 0)
+	bool writes = ats_wire_splices(c->wire) || ats_wire_wants_write(c->wire);
+	int rc = 0;
+
+	if (writes)
+		rc = event_add(c->wr, NULL);
+	else if (c->closing)
+		rc = event_add(c->rd, NULL);
+	if (writes && c->closing)
+		(void)event_del(c->rd);
+	if (rc < 0)
 		ats_chan_fail(c, ATS_E_NOMEM, "out of memory");
 }
 
-/* Bytes written, 0 when the socket is full, -1 when the channel failed. */
-static ssize_t
-put_iov(struct ats_chan *c, struct iovec *iov, size_t n, int flags)
+static void
+send_failed(struct ats_chan *c, int rc)
 {
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = n };
-	ssize_t put;
-
-	iov[n - 1].iov_len = ats_fault_write(iov[n - 1].iov_len);
-	do
-		put = ats_fault_eintr() ? -1 : sendmsg(c->fd, &msg, MSG_NOSIGNAL | flags);
-	while (put < 0 && errno == EINTR);
-	if (put >= 0)
-		return put;
-	if (errno == EAGAIN || errno == EWOULDBLOCK)
-		return 0;
-	if (errno == EPIPE || errno == ECONNRESET)
+	if (rc == -ATS_E_EOF)
 		ats_chan_peer_gone(c);
 	else
-		ats_chan_fail(c, ATS_E_SYS, strerror(errno));
+		ats_chan_fail(c, -rc, ats_wire_why(c->wire));
+}
+
+/* Bytes written, 0 when the wire takes none now, -1 when the channel failed. */
+static ssize_t
+put_iov(struct ats_chan *c, const struct iovec *iov, size_t n, bool more)
+{
+	ssize_t put = ats_wire_send(c->wire, iov, n, more);
+
+	if (put >= 0)
+		return put;
+	if (put == -ATS_E_AGAIN)
+		return 0;
+	send_failed(c, (int)put);
 	return -1;
+}
+
+/* What the wire holds itself. True when that has left. */
+static bool
+flush_wire(struct ats_chan *c)
+{
+	int rc = ats_wire_splices(c->wire) ? 0 : ats_wire_flush(c->wire);
+
+	if (rc == -ATS_E_AGAIN)
+		arm(c);
+	else if (rc < 0)
+		send_failed(c, rc);
+	return rc == 0;
 }
 
 void
@@ -240,7 +297,7 @@ ats_chan_flush(struct ats_chan *c)
 				return;
 			continue;
 		}
-		put = put_iov(c, &iov, 1, c->splice_left > 0 ? MSG_MORE : 0);
+		put = put_iov(c, &iov, 1, c->splice_left > 0);
 		if (put == 0)
 			arm(c);
 		if (put <= 0)
@@ -252,13 +309,15 @@ ats_chan_flush(struct ats_chan *c)
 	if (c->closed || c->freed || c->deaf)
 		return;
 	ats_buf_reset(&c->out);
-	if (c->closing)
-		ats_chan_fail(c, c->code, c->why);
+	if (!flush_wire(c) || !c->closing)
+		return;
+	ats_wire_shutdown(c->wire);
+	ats_chan_fail(c, c->code, c->why);
 }
 
-/* Appends what follows the first skip bytes of the parts. Nothing, or all of it. */
+/* Appends the parts. Nothing, or all of it. */
 static int
-queue_parts(struct ats_chan *c, const struct iovec *parts, size_t n, size_t skip)
+queue_parts(struct ats_chan *c, const struct iovec *parts, size_t n)
 {
 	size_t total = 0;
 	char *p;
@@ -266,40 +325,54 @@ queue_parts(struct ats_chan *c, const struct iovec *parts, size_t n, size_t skip
 
 	for (size_t i = 0; i < n; i++)
 		total += parts[i].iov_len;
-	rc = ats_buf_reserve(&c->out, total - skip, &p);
+	rc = ats_buf_reserve(&c->out, total, &p);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		size_t len = parts[i].iov_len, from = skip < len ? skip : len;
-
-		skip -= from;
-		if (len > from)
-			memcpy(p, (const char *)parts[i].iov_base + from, len - from);
-		p += len - from;
-		ats_buf_commit(&c->out, len - from);
+		memcpy(p, parts[i].iov_base, parts[i].iov_len);
+		p += parts[i].iov_len;
 	}
+	ats_buf_commit(&c->out, total);
 	return 0;
 }
 
-/* Straight into the socket; what it does not take is queued. */
-static int
-send_now(struct ats_chan *c, const struct iovec *parts, size_t n, size_t total)
+/* Takes n bytes off the front of the parts. */
+static void
+skip_parts(struct iovec *parts, size_t *n_parts, size_t n)
 {
-	struct iovec work[3];
-	ssize_t put;
+	size_t whole = 0;
 
-	memcpy(work, parts, n * sizeof(*parts));
-	put = put_iov(c, work, n, 0);
-	if (put < 0)
-		return -ATS_E_EOF;
-	if ((size_t)put == total)
-		return 0;
-	if (queue_parts(c, parts, n, (size_t)put) < 0) {
-		if (put > 0)		/* half a frame is out: nothing may follow it */
+	while (whole < *n_parts && n >= parts[whole].iov_len)
+		n -= parts[whole++].iov_len;
+	*n_parts -= whole;
+	memmove(parts, parts + whole, *n_parts * sizeof(*parts));
+	if (*n_parts > 0) {
+		parts[0].iov_base = (char *)parts[0].iov_base + n;
+		parts[0].iov_len -= n;
+	}
+}
+
+/* Straight into the wire; what it does not take is queued. A wire that took a part without
+ * waiting for the socket (it makes records) is asked again at once. */
+static int
+send_now(struct ats_chan *c, struct iovec *parts, size_t n)
+{
+	ssize_t put, sent = 0;
+
+	do {
+		put = put_iov(c, parts, n, false);
+		if (put < 0)
+			return -ATS_E_EOF;
+		skip_parts(parts, &n, (size_t)put);
+		sent += put;
+	} while (n > 0 && put > 0 && !ats_wire_wants_write(c->wire));
+	if (n > 0 && queue_parts(c, parts, n) < 0) {
+		if (sent > 0)		/* half a frame is out: nothing may follow it */
 			ats_chan_fail(c, ATS_E_NOMEM, "out of memory");
 		return -ATS_E_NOMEM;
 	}
-	arm(c);
+	if (n > 0 || ats_wire_wants_write(c->wire))
+		arm(c);
 	return 0;
 }
 
@@ -322,14 +395,14 @@ ats_chan_send(struct ats_chan *c, uint8_t type, uint8_t kind, uint64_t call,
 	h.json_len = (uint32_t)json_len;
 	h.len = (uint32_t)(ATS_FRAME_HEAD + json_len + payload_len);
 	ats_frame_head_put(&h, head);
-	/* iovec has no const; sendmsg and memcpy only read. */
+	/* iovec has no const; the wire and memcpy only read. */
 	if (json_len > 0)
 		parts[n++] = (struct iovec){ (void *)(uintptr_t)json, json_len };
 	if (payload_len > 0)
 		parts[n++] = (struct iovec){ (void *)(uintptr_t)payload, payload_len };
 	if (c->corked == 0 && c->out.len == 0 && c->splice_left == 0)
-		return send_now(c, parts, n, h.len);
-	return queue_parts(c, parts, n, 0);
+		return send_now(c, parts, n);
+	return queue_parts(c, parts, n);
 }
 
 void
@@ -352,7 +425,7 @@ ats_chan_uncork(struct ats_chan *c)
 void
 ats_chan_expect_sinks(struct ats_chan *c, bool on)
 {
-	c->sinks = on;
+	c->sinks = on && ats_wire_splices(c->wire);
 }
 
 void
@@ -389,4 +462,10 @@ int
 ats_chan_fd(const struct ats_chan *c)
 {
 	return c->fd;
+}
+
+struct ats_wire *
+ats_chan_wire(const struct ats_chan *c)
+{
+	return c->wire;
 }

@@ -31,7 +31,8 @@ struct ats_chan {
 	struct event *rd, *wr, *kick, *linger;
 	const struct ats_chan_ops *ops;
 	void *ctx;
-	int fd;
+	struct ats_wire *wire;
+	int fd;				/* the wire's, for events and splice(2) */
 	int code;			/* why it ends, with the text */
 	char why[512];
 	bool closing;			/* ends when out is empty */
@@ -40,7 +41,7 @@ struct ats_chan {
 	bool freed;			/* by its owner, inside a callback */
 	bool deaf;			/* the peer takes no more; what it sent is still read */
 	bool sinks;
-	bool no_splice;			/* this socket cannot */
+	bool no_splice;			/* this socket or wire cannot */
 	bool pumping;
 	unsigned busy;			/* callbacks on the stack */
 	unsigned corked;

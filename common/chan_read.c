@@ -8,13 +8,13 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/chan_private.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/wire.h"
 
 static size_t
 unread(const struct chan_reader *in)
@@ -90,7 +90,7 @@ shrink_after_pause(struct ats_chan *c)
 		(void)resize(in, CHAN_IN_BASE);
 }
 
-/* One recv. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */
+/* One recv of the wire. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */
 static int
 fill(struct ats_chan *c, size_t need)
 {
@@ -109,23 +109,18 @@ fill(struct ats_chan *c, size_t need)
 	/* With sinks about, bytes of the next payload must stay in the socket. */
 	if (c->sinks && room > need - unread(in))
 		room = need - unread(in);
-	do
-		got = ats_fault_eintr() ? -1 :
-		    recv(c->fd, in->buf + in->end, ats_fault_read(room), 0);
-	while (got < 0 && errno == EINTR);
+	got = ats_wire_recv(c->wire, in->buf + in->end, room);
 	if (got > 0) {
 		in->end += (size_t)got;
 		c->last_rx_us = ats_clock_us();
 		return 1;
 	}
-	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	if (got == -ATS_E_AGAIN)
 		return 0;
-	if (got < 0 && errno != ECONNRESET)
-		ats_chan_fail(c, ATS_E_SYS, strerror(errno));
-	else if (in->have_head || unread(in) > 0)
+	if (got == -ATS_E_EOF && (in->have_head || unread(in) > 0))
 		ats_chan_fail(c, ATS_E_EOF, "the peer closed in the middle of a frame");
 	else
-		ats_chan_fail(c, ATS_E_EOF, "the peer closed the connection");
+		ats_chan_fail(c, (int)-got, ats_wire_why(c->wire));
 	return -1;
 }
 
@@ -278,8 +273,8 @@ take_frame(struct ats_chan *c, size_t *ret_need)
 	return deliver(c);
 }
 
-void
-ats_chan_read_turn(struct ats_chan *c, bool readable)
+static void
+read_turn(struct ats_chan *c, bool readable)
 {
 	unsigned frames = 0;
 	size_t need, bytes = 0;
@@ -306,4 +301,13 @@ ats_chan_read_turn(struct ats_chan *c, bool readable)
 		readable = c->sinks;
 		full = c->in.end == c->in.cap;
 	}
+}
+
+void
+ats_chan_read_turn(struct ats_chan *c, bool readable)
+{
+	read_turn(c, readable);
+	/* The socket says nothing of what the wire has taken from it already. */
+	if (!c->closed && !c->closing && !c->freed && ats_wire_pending(c->wire))
+		ats_chan_again(c);
 }
