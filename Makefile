@@ -51,6 +51,7 @@ LIBS_EVENT := -levent_core
 LIBS_JSON := -ljson-c
 LIBS_CONFINE := -lseccomp
 LIBS_CRYPTO := -lcrypto
+LIBS_TLS = $(if $(filter no,$(TLS)),,-lssl) $(LIBS_CRYPTO)
 LIBS_SQLITE := -lsqlite3
 LIBS_PCRE := -lpcre2-8
 
@@ -58,6 +59,10 @@ LIBS_PCRE := -lpcre2-8
 COMMON := err buf log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
 COMMON_O := $(COMMON:%=common/%.o)
 CHAN_O := common/chan.o common/chan_read.o common/stream.o common/wire.o common/wire_plain.o
+# TLS=no: without libssl, and with most of libcrypto left out of ats-hands. Give it a BUILD of its own.
+TLS ?= yes
+TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)
+TLS_O := $(TLS_PIN_O) $(if $(filter no,$(TLS)),,common/tls.o common/wire_tls.o)
 IPC_O := common/ipc.o
 CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o
@@ -74,7 +79,7 @@ BRAIN_O := $(COMMON_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/sec
 ENGINE := answer batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
 	door engine events exec link main mcp outcome rpc sandbox sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) proto/brain.o \
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
@@ -104,7 +109,7 @@ BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/in
 	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
 	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
-HANDS_O := $(COMMON_O) $(CHAN_O) $(CONFINE_O) $(PROTO_O) common/child.o \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines cmd_call cmd_completion cmd_config cmd_doctor cmd_events cmd_exec cmd_inspect \
@@ -132,9 +137,9 @@ link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.sai
 $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
-	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_SQLITE))
+	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
 $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O))
-	$(call link,$(STATIC),$(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_CRYPTO) -lpthread)
+	$(call link,$(STATIC),$(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
 	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CRYPTO))
 
@@ -186,6 +191,6 @@ help:
 	@echo 'make clean'
 	@echo
 	@echo 'Variables: BUILD=build VARIANT=release|debug|asan|fault DEVELOPER=1 (warnings are'
-	@echo 'errors) V=1 (commands are shown) CC=gcc'
+	@echo 'errors) V=1 (commands are shown) CC=gcc TLS=no (links without TLS, with a BUILD of its own)'
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

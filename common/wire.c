@@ -29,11 +29,14 @@ ats_wire_new(int fd, const struct ats_wire_plan *plan, struct ats_wire **ret,
 		ats_fd_close(&fd);
 		return rc;
 	}
-	if (plan->kind != ATS_ADDR_UNIX && plan->kind != ATS_ADDR_TCP) {
+	if (plan->kind == ATS_ADDR_WS || plan->kind == ATS_ADDR_WSS) {
 		ats_fd_close(&fd);
-		return ats_err_set(err, ATS_E_UNAVAILABLE, "only plain wires are here");
+		return ats_err_set(err, ATS_E_UNAVAILABLE, "no WebSocket yet");
 	}
-	rc = ats_wire_plain_new(fd, plan->kind != ATS_ADDR_UNIX, &w);
+	if (plan->kind == ATS_ADDR_TLS)
+		rc = ats_wire_tls_new(fd, plan, &w, err);
+	else
+		rc = ats_wire_plain_new(fd, plan->kind != ATS_ADDR_UNIX, &w);
 	if (rc == -ATS_E_NOMEM)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	if (rc == 0)

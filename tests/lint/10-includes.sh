@@ -35,7 +35,7 @@ private 'json-c/|json\.h' 'common/(json|conf)[a-z_]*\.c'
 private 'seccomp\.h|sys/capability\.h|linux/seccomp\.h|linux/landlock\.h' '(common|hands)/confine/[a-z_]*\.[ch]'
 private 'sqlite3\.h' 'brain/engine/store[a-z_]*\.[ch]'
 private 'pcre2\.h' 'hands/(match|shell|tools)/[a-z_]*\.[ch]'
-private 'openssl/' 'common/(digest|tls)[a-z_]*\.c'
+private 'openssl/' 'common/(digest|tls|wire_tls)[a-z_]*\.c'
 private 'check\.h' 'none'
 
 fix 'move the code to the folder that may do this (docs/ARCHITECTURE.md, Folders), or pass what you need as a parameter'
