@@ -79,6 +79,16 @@ ats_sha256_free(struct ats_sha256 *s)
 	free(s);
 }
 
+void
+ats_sha1(const void *p, size_t n, unsigned char ret_sum[ATS_SHA1_BYTES])
+{
+	SHA_CTX ctx;
+
+	(void)SHA1_Init(&ctx);
+	(void)SHA1_Update(&ctx, p, n);
+	(void)SHA1_Final(ret_sum, &ctx);
+}
+
 int
 ats_id_new(const char *prefix, char *out, size_t size)
 {

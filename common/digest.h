@@ -18,6 +18,9 @@ struct ats_sha256 *ats_sha256_new(void);
 void ats_sha256_add(struct ats_sha256 *s, const void *p, size_t n);
 void ats_sha256_finish(struct ats_sha256 *s, char ret_hex[ATS_SHA256_HEX]);
 void ats_sha256_free(struct ats_sha256 *s);
+#define ATS_SHA1_BYTES 20
+/* For WebSocket's handshake, where it proves nothing; for nothing else. */
+void ats_sha1(const void *p, size_t n, unsigned char ret_sum[ATS_SHA1_BYTES]);
 /* HMAC-SHA256 (RFC 2104): 32 bytes. */
 void ats_hmac_sha256(const void *key, size_t key_len, const void *p, size_t n,
     unsigned char ret_mac[ATS_SHA256_BYTES]);

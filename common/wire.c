@@ -29,14 +29,12 @@ ats_wire_new(int fd, const struct ats_wire_plan *plan, struct ats_wire **ret,
 		ats_fd_close(&fd);
 		return rc;
 	}
-	if (plan->kind == ATS_ADDR_WS || plan->kind == ATS_ADDR_WSS) {
-		ats_fd_close(&fd);
-		return ats_err_set(err, ATS_E_UNAVAILABLE, "no WebSocket yet");
-	}
-	if (plan->kind == ATS_ADDR_TLS)
+	if (plan->kind == ATS_ADDR_TLS || plan->kind == ATS_ADDR_WSS)
 		rc = ats_wire_tls_new(fd, plan, &w, err);
 	else
 		rc = ats_wire_plain_new(fd, plan->kind != ATS_ADDR_UNIX, &w);
+	if (rc == 0 && (plan->kind == ATS_ADDR_WS || plan->kind == ATS_ADDR_WSS))
+		rc = ats_wire_ws_new(w, plan, &w, err);
 	if (rc == -ATS_E_NOMEM)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	if (rc == 0)

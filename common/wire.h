@@ -21,6 +21,7 @@ struct ats_wire_plan {
 	enum ats_addr_kind kind;
 	bool server;		/* this side accepted: its role in TLS and WebSocket */
 	const char *host;	/* client: SNI, name of the certificate, Host:. Borrowed, copied */
+	unsigned port;		/* client: in Host:, unless it is 0 */
 	const char *path;	/* WebSocket: what is asked for, or alone is served */
 	struct ats_tls *tls;	/* for TLS and WSS; borrowed for the life of the wire */
 };

@@ -16,7 +16,8 @@
 #include "tests/lib/unit.h"
 
 static const unsigned char seed[ATS_TLS_SEED] = "the seed of a test, 32 bytes....";
-static const enum ats_addr_kind kinds[] = { ATS_ADDR_UNIX, ATS_ADDR_TCP, ATS_ADDR_TLS };
+static const enum ats_addr_kind kinds[] = { ATS_ADDR_UNIX, ATS_ADDR_TCP, ATS_ADDR_TLS,
+	ATS_ADDR_WS, ATS_ADDR_WSS };
 
 struct pair {
 	struct ats_tls *tls[2];		/* client, server */
@@ -138,7 +139,7 @@ START_TEST(carry_each_kind_both_ways_in_any_pieces)
 		for (size_t i = 0; i < ATS_ARRAY_LEN(pieces); i++)
 			for (size_t o = 0; o < ATS_ARRAY_LEN(pieces); o++) {
 				struct pair p;
-				size_t some = pieces[i] == 3 || pieces[o] == 3 ? 1444 : n;
+				size_t some = pieces[i] == 3 || pieces[o] == 3 ? 1443 : n;
 
 				open_pair(&p, kinds[k]);
 				carry(p.w[0], p.w[1], frames, some, pieces[o], pieces[i]);
