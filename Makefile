@@ -48,6 +48,7 @@ STATIC_GLIBC := in statically linked applications requires|: in function `
 
 # ---- libraries ---------------------------------------------------------------------
 LIBS_EVENT := -levent_core
+LIBS_DIAL := -levent_extra
 LIBS_JSON := -ljson-c
 LIBS_CONFINE := -lseccomp
 LIBS_CRYPTO := -lcrypto
@@ -64,6 +65,7 @@ CHAN_O := common/chan.o common/chan_read.o common/stream.o common/wire.o common/
 TLS ?= yes
 TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)
 TLS_O := $(TLS_PIN_O) $(if $(filter no,$(TLS)),,common/tls.o common/wire_tls.o)
+DIAL_O := common/dial.o
 IPC_O := common/ipc.o
 CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o
@@ -71,7 +73,7 @@ CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.
 	common/confine/limits.o common/confine/seccomp_check.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 
-BRAIN_O := $(COMMON_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
+BRAIN_O := $(COMMON_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
@@ -110,7 +112,7 @@ BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/in
 	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
 	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(CONFINE_O) $(PROTO_O) common/child.o \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines cmd_call cmd_completion cmd_config cmd_doctor cmd_events cmd_exec cmd_inspect \
@@ -136,11 +138,11 @@ link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.sai
 	grep -Ev '$(STATIC_GLIBC)' $@.said >&2; rm -f $@.said; exit $$rc
 
 $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
-	$(call link,,$(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
+	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
 $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O))
-	$(call link,$(STATIC),$(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
+	$(call link,$(STATIC),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
 	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CRYPTO))
 

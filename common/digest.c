@@ -143,9 +143,11 @@ ats_hmac_sha256(const void *key, size_t key_len, const void *p, size_t n,
 	unsigned char block[HMAC_BLOCK] = { 0 };
 	SHA256_CTX ctx;
 
-	if (key_len > sizeof(block))
-		(void)SHA256(key, key_len, block);
-	else if (key_len > 0)
+	if (key_len > sizeof(block)) {
+		(void)SHA256_Init(&ctx);	/* SHA256() would come by way of EVP */
+		(void)SHA256_Update(&ctx, key, key_len);
+		(void)SHA256_Final(block, &ctx);
+	} else if (key_len > 0)
 		memcpy(block, key, key_len);
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] ^= 0x36;

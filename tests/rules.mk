@@ -6,7 +6,7 @@
 # Only objects whose source exists: a test can be built before the whole program can.
 existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
 MAINS := brain/vault/main.o brain/engine/main.o brain/ctl/main.o hands/main.o
-LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
+LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
 	common/child.o common/secret.o proto/brain.o)
 LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
 LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/% brain/policy/%,$(ENGINE_O)))
@@ -26,7 +26,7 @@ $(O)/libctl.a: $(call existing,$(LIB_CTL))
 
 # ---- unit tests: a test links with the library whose headers it includes --------------
 CHECK_LIBS = $(shell $(PKG) --libs check)
-TEST_LIBS := $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE) \
+TEST_LIBS := $(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE) \
 	-lpthread
 UNIT_C := $(wildcard tests/unit/test_*.c)
 UNITS := $(UNIT_C:%.c=$(O)/%) $(O)/tests/proto/test_vectors
