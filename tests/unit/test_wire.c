@@ -6,7 +6,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +14,32 @@
 #include "common/fd.h"
 #include "common/tls.h"
 #include "tests/lib/unit.h"
+
+/* An authority, and a certificate of it for box.example and 192.0.2.7. */
+#define CA_PEM \
+	"-----BEGIN CERTIFICATE-----\n" \
+	"MIIBSDCB+6ADAgECAhQwHo8SKud0ReG6v55BFBTBGytkXTAFBgMrZXAwGTEXMBUG\n" \
+	"A1UEAwwOdGVzdCBhdXRob3JpdHkwIBcNMjYxMTMwMTMwMjA0WhgPMjEyNjExMDYx\n" \
+	"MzAyMDRaMBkxFzAVBgNVBAMMDnRlc3QgYXV0aG9yaXR5MCowBQYDK2VwAyEAbGS9\n" \
+	"YKkfW6iaxmmRX8uCbfcDri1UFWRPA/wAkpdCwvmjUzBRMB0GA1UdDgQWBBRAylyK\n" \
+	"U1OOYFS2+qb20RXq+517ITAfBgNVHSMEGDAWgBRAylyKU1OOYFS2+qb20RXq+517\n" \
+	"ITAPBgNVHRMBAf8EBTADAQH/MAUGAytlcANBAC0AXN65pcT8Qn/xT/7dZJXHVu1u\n" \
+	"aaqgwPAfy8AiGgpQ4grgAbbGidXMoAFb5q5bQ5nBOtUk8GlvaXSBgKxHIgA=\n" \
+	"-----END CERTIFICATE-----\n"
+#define BOX_PEM \
+	"-----BEGIN CERTIFICATE-----\n" \
+	"MIIBNzCB6qADAgECAgEHMAUGAytlcDAZMRcwFQYDVQQDDA50ZXN0IGF1dGhvcml0\n" \
+	"eTAgFw0yNjExMzAxMzAyMDRaGA8yMTI2MTEwNjEzMDIwNFowDjEMMAoGA1UEAwwD\n" \
+	"Ym94MCowBQYDK2VwAyEArKrI30SeDbA6QN5q0OU/eSaEVH8gWy1BaDjsuIOThQGj\n" \
+	"YDBeMBwGA1UdEQQVMBOCC2JveC5leGFtcGxlhwTAAAIHMB0GA1UdDgQWBBT1Fmx2\n" \
+	"PemZoktZNN1v5JgfPND9aTAfBgNVHSMEGDAWgBRAylyKU1OOYFS2+qb20RXq+517\n" \
+	"ITAFBgMrZXADQQC1dTwLWtG+B2vONMGeIHjr426rFH2hSgVLG6plZLL14CcPAHSQ\n" \
+	"SUdXfjn+suxVZv9COKaDDDy32hMnoRAXBW8K\n" \
+	"-----END CERTIFICATE-----\n"
+#define BOX_KEY \
+	"-----BEGIN PRIVATE KEY-----\n" \
+	"MC4CAQAwBQYDK2VwBCIEILPEcxIh1L++oyTxcwY5iYaRfqIyw/I+n1rr5/G8A0R/\n" \
+	"-----END PRIVATE KEY-----\n"
 
 static const unsigned char seed[ATS_TLS_SEED] = "the seed of a test, 32 bytes....";
 static const enum ats_addr_kind kinds[] = { ATS_ADDR_UNIX, ATS_ADDR_TCP, ATS_ADDR_TLS,
@@ -208,29 +234,488 @@ START_TEST(exporter_is_the_same_at_both_ends_and_of_one_session)
 }
 END_TEST
 
-START_TEST(wrong_pin_is_refused_by_name)
+/* A client of plan against a server of its own plan, for host. */
+static void
+meet(const struct ats_tls_plan *client, const struct ats_tls_plan *server, const char *host,
+    int rc[2], char why[256])
 {
-	unsigned char pin[ATS_TLS_PIN] = { 1 };
-	struct ats_tls_plan client = { .pin = pin };
-	struct pair p;
-	int rc[2];
-
-	open_pair(&p, ATS_ADDR_TLS);
-	ats_wire_free(p.w[0]);
-	ats_wire_free(p.w[1]);
-	ats_tls_free(p.tls[0]);
-	ck_assert_int_eq(ats_tls_new(&client, &p.tls[0], NULL), 0);
+	struct ats_err err = { .text = "" };
+	struct pair p = { .tls = { NULL } };
 	int fds[2];
+
+	ck_assert_msg(ats_tls_new(client, &p.tls[0], &err) == 0, "%s", err.text);
+	ck_assert_msg(ats_tls_new(server, &p.tls[1], &err) == 0, "%s", err.text);
 	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
-	p.w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, "x", p.tls[0]);
+	p.w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, host, p.tls[0]);
 	p.w[1] = wire_over(fds[1], ATS_ADDR_TLS, true, NULL, p.tls[1]);
 	settle(p.w[0], p.w[1], rc);
-	ck_assert_int_eq(rc[0], -ATS_E_PERM);
-	ck_assert_str_eq(ats_wire_why(p.w[0]), "the peer's TLS key is not the one that was pinned");
-	ck_assert_int_eq(rc[1], -ATS_E_PROTO);
+	snprintf(why, 256, "%s", ats_wire_why(p.w[0]));
+	close_pair(&p);
+}
+
+START_TEST(only_the_expected_peer_is_taken)
+{
+	unsigned char pin[ATS_TLS_PIN], wrong[ATS_TLS_PIN];
+	const struct ats_tls_plan seeded = { .server = true, .seed = seed },
+		box = { .server = true, .cert_pem = BOX_PEM, .key_pem = BOX_KEY };
+	const struct {
+		struct ats_tls_plan client;
+		const struct ats_tls_plan *server;
+		const char *host, *why;
+	} rows[] = {
+		{ { .pin = pin }, &seeded, "any.name", NULL },
+		{ { .pin = pin }, &seeded, NULL, NULL },
+		{ { .pin = wrong }, &seeded, "any.name", "not the one that was pinned" },
+		{ { .ca_pem = CA_PEM }, &box, "box.example", NULL },
+		{ { .ca_pem = CA_PEM }, &box, "BOX.example", NULL },
+		{ { .ca_pem = CA_PEM }, &box, "192.0.2.7", NULL },
+		{ { .ca_pem = CA_PEM }, &box, "192.0.2.8", "IP address mismatch" },
+		{ { .ca_pem = CA_PEM }, &box, "x.box.example", "ostname mismatch" },
+		{ { .ca_pem = CA_PEM }, &box, "box", "ostname mismatch" },
+		{ { .ca_pem = BOX_PEM }, &box, "box.example", "certificate" },
+		{ { .ca_pem = CA_PEM }, &seeded, "ats", "certificate" },
+		{ { .ca_pem = CA_PEM, .pin = pin }, &box, "box.example", "pinned" },
+		{ { .ca_pem = CA_PEM, .pin = pin }, &seeded, "ats", "certificate" },
+	};
+
+	ck_assert_int_eq(ats_tls_seed_pin(seed, pin, NULL), 0);
+	memcpy(wrong, pin, sizeof(wrong));
+	wrong[31] ^= 1;
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		char why[256];
+		int rc[2];
+
+		meet(&rows[i].client, rows[i].server, rows[i].host, rc, why);
+		ck_assert_msg(rc[0] == (rows[i].why == NULL ? -ATS_E_AGAIN : -ATS_E_PERM),
+		    "row %zu: %d %s", i, rc[0], why);
+		ck_assert_int_eq(rc[1], rows[i].why == NULL ? -ATS_E_AGAIN : -ATS_E_PROTO);
+		ck_assert_msg(rows[i].why == NULL || strstr(why, rows[i].why) != NULL,
+		    "row %zu: %s", i, why);
+	}
+}
+END_TEST
+
+START_TEST(wrong_plans_are_told)
+{
+	static const struct {
+		struct ats_tls_plan plan;
+		const char *said;
+	} rows[] = {
+		{ { .server = true }, "needs a seed or a certificate" },
+		{ { .server = true, .cert_pem = BOX_PEM }, "needs a seed or a certificate" },
+		{ { .server = true, .cert_pem = "x", .key_pem = BOX_KEY }, "not in PEM form" },
+		{ { .server = true, .cert_pem = BOX_PEM, .key_pem = BOX_PEM }, "not in PEM form" },
+		{ { .server = true, .cert_pem = CA_PEM, .key_pem = BOX_KEY },
+		    "not the certificate's" },
+		{ { .pin = NULL }, "needs a pin or the authorities" },
+		{ { .ca_pem = "nothing" }, "not in PEM form" },
+		{ { .ca_pem = BOX_KEY }, "not in PEM form" },
+	};
+	struct ats_wire_plan plan = { .kind = ATS_ADDR_TLS, .server = true };
+	struct ats_tls *t = NULL;
+	struct ats_wire *w = NULL;
+	struct ats_err err;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(ats_tls_new(&rows[i].plan, &t, &err), -ATS_E_INVAL);
+		ck_assert_msg(strstr(err.text, rows[i].said) != NULL, "row %zu: %s", i, err.text);
+		ck_assert_ptr_null(t);
+	}
+	ck_assert_int_eq(ats_wire_new(dup(0), &plan, &w, &err), -ATS_E_INVAL);
+}
+END_TEST
+
+/* The pin is that of OpenSSL's own tools: sha256 of pkey -pubout -outform DER. */
+START_TEST(pin_of_a_seed_is_the_documented_one)
+{
+	static const unsigned char seven[ATS_TLS_SEED] = { 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+		7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7 };
+	static const unsigned char want[ATS_TLS_PIN] = { 0x32, 0x4b, 0xe2, 0xde, 0xa8, 0xbc, 0x44, 0x46,
+		0x1b, 0x02, 0x33, 0xe5, 0x1f, 0xa4, 0x89, 0x02, 0xed, 0x6b, 0x1c, 0xc6,
+		0x71, 0xe7, 0x73, 0x9a, 0xf2, 0x55, 0x1e, 0x0b, 0xfe, 0x68, 0xf5, 0x4e };
+	unsigned char pin[ATS_TLS_PIN];
+
+	ck_assert_int_eq(ats_tls_seed_pin(seven, pin, NULL), 0);
+	ck_assert_mem_eq(pin, want, sizeof(pin));
+}
+END_TEST
+
+/* A server of kind that hears these bytes and then, if end, the end. What it answered is in
+ * ret (NUL-terminated). */
+static int
+server_hears(enum ats_addr_kind kind, const void *bytes, size_t n, bool end, char *ret,
+    size_t size, char why[256])
+{
+	struct pair p = { .tls = { NULL } };
+	int fds[2], rc = -ATS_E_AGAIN;
+	char buf[4096];
+	ssize_t got;
+
+	if (kind == ATS_ADDR_TLS)
+		tls_pair(&p);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, fds), 0);
+	p.w[1] = wire_over(fds[1], kind, true, NULL, p.tls[1]);
+	for (size_t at = 0; at <= n && (rc > 0 || rc == -ATS_E_AGAIN); at += 999) {
+		size_t k = n - at < 999 ? n - at : 999;
+
+		ck_assert_int_eq(send(fds[0], (const char *)bytes + at, k, MSG_NOSIGNAL), k);
+		rc = (int)ats_wire_recv(p.w[1], buf, sizeof(buf));
+	}
+	if (end)
+		shutdown(fds[0], SHUT_WR);
+	for (int i = 0; i < 50 && (rc > 0 || rc == -ATS_E_AGAIN); i++)
+		rc = (int)ats_wire_recv(p.w[1], buf, sizeof(buf));
+	got = recv(fds[0], ret, size - 1, 0);
+	ret[got > 0 ? got : 0] = '\0';
+	snprintf(why, 256, "%s", ats_wire_why(p.w[1]));
+	close(fds[0]);
+	close_pair(&p);
+	return rc;
+}
+
+#define REQUEST                                                                          \
+	"GET /link HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"       \
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+START_TEST(other_protocols_end_with_a_reason)
+{
+	static char big[20000];
+	static const struct {
+		enum ats_addr_kind kind;
+		const char *bytes, *said, *answer;
+	} rows[] = {
+		{ ATS_ADDR_TLS, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "TLS handshake: http request",
+		    "" },
+		{ ATS_ADDR_TLS, "\0\0\0\x1e\x04\x01 and so on, and more of it", "TLS handshake",
+		    "" },
+		{ ATS_ADDR_WS, "\x16\x03\x01\x02\r\n\r\n", "WebSocket handshake",
+		    "HTTP/1.1 400" },
+		{ ATS_ADDR_WS, "GET /other HTTP/1.1\r\n\r\n", "another path", "HTTP/1.1 404" },
+		{ ATS_ADDR_WS, REQUEST "\x81\x80....", "text message", "\x88\x02\x03\xeb" },
+		{ ATS_ADDR_WS, REQUEST "\x82\x14....", "not masked", "\x88\x02\x03\xea" },
+		{ ATS_ADDR_WS, REQUEST "\x88\x82\0\0\0\0\x03\xe8", "the peer closed",
+		    "\x88\x02\x03\xe8" },
+	};
+	char answer[1024], why[256];
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		size_t n = i == 1 ? 30 : i == 6 ? sizeof(REQUEST) + 7 : strlen(rows[i].bytes);
+		int rc = server_hears(rows[i].kind, rows[i].bytes, n, false, answer,
+		    sizeof(answer), why);
+
+		ck_assert_msg(rc == (i == 6 ? -ATS_E_EOF : -ATS_E_PROTO), "row %zu: %d %s", i, rc,
+		    why);
+		ck_assert_msg(strstr(why, rows[i].said) != NULL, "row %zu: %s", i, why);
+		if (rows[i].answer[0] != '\0')
+			ck_assert_msg(strstr(answer, rows[i].answer) != NULL, "row %zu", i);
+	}
+	memset(big, 'x', sizeof(big));
+	ck_assert_int_eq(
+	    server_hears(ATS_ADDR_WS, big, sizeof(big), false, answer, sizeof(answer), why),
+	    -ATS_E_PROTO);
+	ck_assert_ptr_nonnull(strstr(answer, "431"));
+	ck_assert_ptr_nonnull(strstr(why, "over 8192 bytes"));
+}
+END_TEST
+
+START_TEST(end_at_any_byte_is_an_end)
+{
+	static const char ws[] = REQUEST "\x82\x94\0\0\0\0\0\0\0\x14................";
+	char answer[1024], why[256];
+
+	for (size_t n = 0; n < sizeof(ws); n += n < sizeof(REQUEST) - 20 ? 17 : 1) {
+		int rc = server_hears(ATS_ADDR_WS, ws, n, true, answer, sizeof(answer), why);
+
+		ck_assert_msg(rc == -ATS_E_EOF, "%zu: %d %s", n, rc, why);
+		ck_assert_str_eq(why, "the peer closed the connection");
+	}
+	ck_assert_int_eq(server_hears(ATS_ADDR_TLS, "\x16\x03\x01", 3, true, answer,
+	    sizeof(answer), why), -ATS_E_EOF);
+	ck_assert_str_eq(why, "the connection ended in the TLS handshake");
+}
+END_TEST
+
+/* The frames of a channel, read by a client that expects TLS or WebSocket. */
+START_TEST(client_of_a_plain_server_ends_with_a_reason)
+{
+	static const enum ats_addr_kind both[] = { ATS_ADDR_TLS, ATS_ADDR_WS };
+	static const char plain[] = "\0\0\0\x14\x04\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n\r\n";
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(both); i++) {
+		struct pair p = { .tls = { NULL } };
+		int fds[2], rc = -ATS_E_AGAIN;
+		char buf[256];
+
+		if (both[i] == ATS_ADDR_TLS)
+			tls_pair(&p);
+		ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
+		p.w[0] = wire_over(fds[0], both[i], false, "box.example", p.tls[0]);
+		ck_assert_int_eq(send(fds[1], plain, sizeof(plain) - 1, 0), sizeof(plain) - 1);
+		for (int k = 0; k < 5 && rc == -ATS_E_AGAIN; k++)
+			rc = (int)ats_wire_recv(p.w[0], buf, sizeof(buf));
+		ck_assert_int_eq(rc, -ATS_E_PROTO);
+		ck_assert_ptr_nonnull(strstr(ats_wire_why(p.w[0]), "handshake"));
+		ck_assert_int_eq((int)ats_wire_recv(p.w[0], buf, sizeof(buf)), -ATS_E_PROTO);
+		close(fds[1]);
+		close_pair(&p);
+	}
+}
+END_TEST
+
+START_TEST(older_tls_is_refused)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	struct pair p = { .tls = { NULL } };
+	int fds[2], rc = -ATS_E_AGAIN;
+	char byte;
+	SSL *ssl;
+
+	SSL_CTX_set_max_proto_version(ctx, TLS1_2_VERSION);
+	tls_pair(&p);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, fds), 0);
+	p.w[1] = wire_over(fds[1], ATS_ADDR_TLS, true, NULL, p.tls[1]);
+	ssl = SSL_new(ctx);
+	SSL_set_fd(ssl, fds[0]);
+	for (int i = 0; i < 10 && rc == -ATS_E_AGAIN; i++) {
+		ck_assert_int_ne(SSL_connect(ssl), 1);
+		rc = (int)ats_wire_recv(p.w[1], &byte, 1);
+	}
+	ck_assert_int_eq(rc, -ATS_E_PROTO);
+	ck_assert_msg(strstr(ats_wire_why(p.w[1]), "unsupported protocol") != NULL, "%s",
+	    ats_wire_why(p.w[1]));
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	close(fds[0]);
 	close_pair(&p);
 }
 END_TEST
 
+/* A peer that pings without an end and reads nothing: one pong is owed, nothing grows. */
+START_TEST(pings_without_end_cost_nothing)
+{
+	static const char ping[] = "\x89\x84\0\0\0\0ping";
+	struct pair p = { .tls = { NULL } };
+	char buf[4096], flood[(sizeof(ping) - 1) * 400];
+	size_t sent = 0;
+	int fds[2];
+
+	for (size_t i = 0; i < 400; i++)
+		memcpy(flood + i * (sizeof(ping) - 1), ping, sizeof(ping) - 1);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, fds), 0);
+	p.w[1] = wire_over(fds[1], ATS_ADDR_WS, true, NULL, NULL);
+	ck_assert_int_gt(send(fds[0], REQUEST, sizeof(REQUEST) - 1, 0), 0);
+	for (int i = 0; i < 3000; i++) {
+		/* Whole floods only: the socket takes all or nothing when it has room. */
+		ssize_t rc = send(fds[0], flood, sizeof(flood), 0);
+
+		ck_assert_int_eq(rc, sizeof(flood));
+		sent += 400;
+		ck_assert_int_eq((int)ats_wire_recv(p.w[1], buf, sizeof(buf)), -ATS_E_AGAIN);
+	}
+	ck_assert(ats_wire_wants_write(p.w[1]));
+	ck_assert_int_eq(ats_wire_flush(p.w[1]), -ATS_E_AGAIN);
+	ck_assert_uint_gt(sent, 1000000);
+	while (recv(fds[0], buf, sizeof(buf), 0) > 0)
+		;
+	ck_assert_int_eq(ats_wire_flush(p.w[1]), 0);
+	ck_assert_int_ge(recv(fds[0], buf, sizeof(buf), 0), 6);
+	close(fds[0]);
+	close_pair(&p);
+}
+END_TEST
+
+/* ---- channels over wires ---------------------------------------------------------------- */
+
+struct end {
+	struct ats_chan *c;
+	size_t frames, bytes, wrong;
+	int closed;
+	char why[128];
+};
+
+static int
+on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
+{
+	(void)ctx;
+	(void)h;
+	(void)err;
+	return 0;
+}
+
+static int
+on_frame(void *ctx, const struct ats_frame *f, struct ats_err *err)
+{
+	struct end *e = ctx;
+
+	(void)err;
+	e->frames++;
+	e->bytes += f->payload_n;
+	for (size_t i = 0; i < f->payload_n; i += 509)
+		e->wrong += f->payload[i] != 'p';
+	return 0;
+}
+
+static void
+on_closed(void *ctx, int code, const char *why)
+{
+	struct end *e = ctx;
+
+	e->closed = code;
+	snprintf(e->why, sizeof(e->why), "%s", why);
+}
+
+static const struct ats_chan_ops ops = { on_check, on_frame, NULL, on_closed };
+
+static void
+chan_pair(struct event_base *base, struct pair *p, enum ats_addr_kind kind, struct end e[2])
+{
+	open_pair(p, kind);
+	memset(e, 0, 2 * sizeof(*e));
+	for (int i = 0; i < 2; i++) {
+		e[i].c = ats_chan_new_wire(base, p->w[i], &ops, &e[i]);
+		ck_assert_ptr_nonnull(e[i].c);
+		ck_assert_ptr_eq(ats_chan_wire(e[i].c), p->w[i]);
+		p->w[i] = NULL;
+	}
+}
+
+struct source {
+	int pipe_fd, feed_fd;
+	size_t left;
+	struct ats_stream *s;
+};
+
+/* Half of it from memory, half out of a pipe. */
+static void
+pump(void *ctx, size_t max, struct ats_chunk *k)
+{
+	static char mem[ATS_CHAN_CHUNK];
+	struct source *s = ctx;
+	size_t n = s->left < max ? s->left : max;
+
+	memset(mem, 'p', sizeof(mem));
+	k->type = 2;
+	k->kind = 2;
+	k->json_len = (size_t)snprintf(k->json, sizeof(k->json), "{}");
+	if (s->pipe_fd >= 0 && n > 0) {
+		ssize_t put = write(s->feed_fd, mem, n);
+
+		ck_assert_int_gt(put, 0);
+		s->left -= ats_stream_take(s->s, s->pipe_fd, n, k);
+		return;
+	}
+	k->mem = mem;
+	k->n = n;
+	s->left -= n;
+}
+
+START_TEST(channels_with_streams_work_over_each_kind)
+{
+	for (size_t k = 0; k < ATS_ARRAY_LEN(kinds); k++) {
+		struct event_base *base = event_base_new();
+		struct source src[2] = { { -1, -1, 3 << 20, NULL }, { -1, -1, 3 << 20, NULL } };
+		struct end e[2];
+		struct pair p;
+		int fds[2];
+
+		chan_pair(base, &p, kinds[k], e);
+		ck_assert_int_eq(ats_fd_pipe(fds, O_NONBLOCK), 0);
+		src[1].pipe_fd = fds[0];
+		src[1].feed_fd = fds[1];
+		for (uint64_t i = 0; i < 2; i++) {	/* one each way, before any handshake */
+			src[i].s = ats_stream_new(e[i].c, i, 1 << 20, pump, &src[i]);
+			ats_stream_ready(src[i].s);
+			ck_assert_int_eq(ats_chan_send(e[i].c, 1, 1, i, "{}", 2, NULL, 0), 0);
+		}
+		while (e[0].bytes < 1 << 20 || e[1].bytes < 1 << 20)
+			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+		ck_assert_uint_eq(ats_stream_credit_left(src[0].s), 0);
+		for (int i = 0; i < 2; i++)
+			ck_assert_int_eq(ats_stream_credit(src[i].s, 10 << 20), 0);
+		while (e[0].bytes < 3 << 20 || e[1].bytes < 3 << 20)
+			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+		for (int i = 0; i < 2; i++) {
+			ck_assert_uint_eq(e[i].bytes, 3 << 20);
+			ck_assert_uint_eq(e[i].wrong, 0);
+			ck_assert_int_eq(e[i].closed, 0);
+			ats_stream_free(src[i].s);
+			ats_chan_free(e[i].c);
+		}
+		close(fds[0]);
+		close(fds[1]);
+		close_pair(&p);
+		event_base_free(base);
+	}
+}
+END_TEST
+
+/* The last words are said before a handshake that has not begun, and behind 2 MiB. */
+START_TEST(close_lets_the_queue_leave_over_each_kind)
+{
+	static char big[2 << 20];
+
+	memset(big, 'p', sizeof(big));
+	for (size_t k = 0; k < ATS_ARRAY_LEN(kinds); k++) {
+		struct event_base *base = event_base_new();
+		struct end e[2];
+		struct pair p;
+
+		chan_pair(base, &p, kinds[k], e);
+		ck_assert_int_eq(ats_chan_send(e[k % 2].c, 1, 1, 1, "{}", 2, big, sizeof(big)), 0);
+		ck_assert_int_eq(ats_chan_send(e[k % 2].c, 1, 1, 2, "{}", 2, NULL, 0), 0);
+		ats_chan_close(e[k % 2].c, ATS_E_BUSY, "bye");
+		while (e[k % 2].closed == 0)
+			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+		ck_assert_int_eq(e[k % 2].closed, ATS_E_BUSY);
+		ats_chan_free(e[k % 2].c);
+		while (e[1 - k % 2].closed == 0)
+			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+		ck_assert_uint_eq(e[1 - k % 2].frames, 2);
+		ck_assert_uint_eq(e[1 - k % 2].bytes, sizeof(big));
+		ck_assert_int_eq(e[1 - k % 2].closed, ATS_E_EOF);
+		ck_assert_str_eq(e[1 - k % 2].why, "the peer closed the connection");
+		ats_chan_free(e[1 - k % 2].c);
+		close_pair(&p);
+		event_base_free(base);
+	}
+}
+END_TEST
+
+/* A small frame, header, JSON and payload, is one record and one write. */
+START_TEST(small_frame_is_one_record)
+{
+	struct event_base *base = event_base_new();
+	struct end e[2];
+	struct pair p;
+	char buf[4096];
+	ssize_t got;
+	int fds[2];
+
+	tls_pair(&p);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
+	p.w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, "x", p.tls[0]);
+	p.w[1] = wire_over(dup(fds[1]), ATS_ADDR_TLS, true, NULL, p.tls[1]);
+	memset(e, 0, sizeof(e));
+	for (int i = 0; i < 2; i++)
+		e[i].c = ats_chan_new_wire(base, p.w[i], &ops, &e[i]);
+	ck_assert_int_eq(ats_chan_send(e[1].c, 1, 1, 1, "{}", 2, NULL, 0), 0);
+	while (e[0].frames == 0)
+		ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+	ck_assert_int_eq(ats_chan_send(e[0].c, 1, 1, 1, "{\"a\":1}", 7, "payload", 7), 0);
+	got = recv(fds[1], buf, sizeof(buf), MSG_DONTWAIT);
+	ck_assert_int_eq(got, 5 + 20 + 7 + 7 + 1 + 16);	/* header, type, tag */
+	for (int i = 0; i < 2; i++)
+		ats_chan_free(e[i].c);
+	p.w[0] = p.w[1] = NULL;
+	close(fds[1]);
+	close_pair(&p);
+	event_base_free(base);
+}
+END_TEST
+
 ATS_UNIT_MAIN("wire", carry_each_kind_both_ways_in_any_pieces, end_of_the_peer_is_an_orderly_end,
-    exporter_is_the_same_at_both_ends_and_of_one_session, wrong_pin_is_refused_by_name)
+    exporter_is_the_same_at_both_ends_and_of_one_session, only_the_expected_peer_is_taken,
+    wrong_plans_are_told, pin_of_a_seed_is_the_documented_one, other_protocols_end_with_a_reason,
+    end_at_any_byte_is_an_end, client_of_a_plain_server_ends_with_a_reason, older_tls_is_refused,
+    pings_without_end_cost_nothing, channels_with_streams_work_over_each_kind,
+    close_lets_the_queue_leave_over_each_kind, small_frame_is_one_record)
