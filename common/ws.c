@@ -215,11 +215,12 @@ take_payload(struct ats_ws_in *in, unsigned char *dst, const unsigned char *src,
 		in->control_n += n;
 		return 0;
 	}
-	for (size_t i = 0; i < n && in->len4_n < sizeof(in->len4); i++) {
-		in->len4[in->len4_n++] = to[i];
-		if (in->len4_n == sizeof(in->len4))
-			judge_message(in);
-	}
+	if (in->len4_n == sizeof(in->len4))
+		return n;
+	memcpy(in->len4 + in->len4_n, to, n);
+	in->len4_n += (unsigned)n;
+	if (in->len4_n == sizeof(in->len4))
+		judge_message(in);
 	return n;
 }
 
@@ -253,6 +254,10 @@ ats_ws_decode(struct ats_ws_in *in, unsigned char *buf, size_t n)
 			continue;
 		}
 		take = n - at < in->left ? n - at : (size_t)in->left;
+		/* What the message says of its length is judged before more of it is given. */
+		if (in->opcode < ATS_WS_CLOSE && in->len4_n < sizeof(in->len4) &&
+		    take > sizeof(in->len4) - in->len4_n)
+			take = sizeof(in->len4) - in->len4_n;
 		out += take_payload(in, buf + out, buf + at, take);
 		at += take;
 	}

@@ -22,6 +22,7 @@ AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_cl
 AIM_text := hands/fs/text.c hands/tools/read_lines.c
 AIM_toolinput := proto/msg.c proto/msg_encode.c proto/tools.c
 AIM_worker := hands/front/worker_io.c hands/front/pool.c
+AIM_ws := common/ws.c common/ws_http.c
 FUZZ_COVER ?= 85
 # What models, repositories and files say: these get FUZZ_TIME seconds, the others FUZZ_REST.
 FUZZ_FIRST := edit glob ignore notebook toolinput
