@@ -97,9 +97,9 @@ FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o
 MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_class regex_words regex_tail walk walk_dir types filter \
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
-FRONT := front link link_frames calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
+FRONT := front link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
 	bash_image bash_notes exec exec_stdin background background_text bash_output kill_shell task_output task_stop report
-FRONT_O := $(FRONT:%=hands/front/%.o) hands/tools/bash.o hands/tools/bash_output.o
+FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
 BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
 	hands/init/accept.o hands/init/attach.o hands/init/goodbye.o \
 	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \

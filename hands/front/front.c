@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define RETENTION_S_MAX 86400u
+#define HEARTBEAT_S_MAX 3600u
 #define EXIT_USAGE 2
 
 /* ---- options ----------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ parse_options(int argc, char **argv, struct front_options *o)
 		{ "confinement", required_argument, NULL, 'c' },
 		{ "env", required_argument, NULL, 'e' },
 		{ "background", required_argument, NULL, 'b' },
+		{ "heartbeat", required_argument, NULL, 'p' },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned long s;
@@ -63,6 +65,7 @@ parse_options(int argc, char **argv, struct front_options *o)
 		.home = BOX_HOME,
 		.confinement = "{\"verified\":false}",
 		.retention_ms = 300000,
+		.heartbeat_ms = 10000,
 		.background_jobs = 16,
 		.background_life_s = 86400,
 	};
@@ -85,6 +88,12 @@ parse_options(int argc, char **argv, struct front_options *o)
 			break;
 		case 'c':
 			o->confinement = optarg;
+			break;
+		case 'p':
+			s = strtoul(optarg, NULL, 10);
+			if (s < 1 || s > HEARTBEAT_S_MAX)
+				return -ATS_E_INVAL;
+			o->heartbeat_ms = s * 1000;
 			break;
 		case 'b':
 			if (parse_background(optarg, o) < 0)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "hands/key.h"
 
 struct background;
 struct calls;
@@ -29,7 +30,7 @@ struct front_options {
 	const char *workspace; /* absolute */
 	const char *home;
 	const char *confinement; /* JSON object, unverified */
-	uint64_t retention_ms;
+	uint64_t retention_ms, heartbeat_ms;
 	unsigned background_jobs;   /* that run at a time */
 	unsigned background_life_s; /* of each */
 	const char *env[FRONT_ENV_MAX]; /* K=V, added to every shell */
@@ -37,6 +38,7 @@ struct front_options {
 };
 struct front {
 	struct front_options opt;
+	struct key key;
 	struct event_base *base;
 	struct link *link;
 	struct calls *calls;

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One handler for each frame that brain may send. Runs in hands' front, after the gate; what
- * the frames say is still the peer's. */
+ * One handler for each frame that brain may send after ready. Runs in hands' front, after the
+ * gate; what the frames say is still the peer's. */
 #include "hands/front/link_private.h"
 
-#include "common/log.h"
 #include "hands/front/calls.h"
 #include "hands/front/exec.h"
 #include "hands/front/front.h"
 
-#include <event2/event.h>
-#include <inttypes.h>
 #include <string.h>
 
 #define IF_BRAIN(...) __VA_ARGS__
 #define IF_EITHER(...) __VA_ARGS__
 #define IF_HANDS(...)
+#define IN_HELLO(...)		/* link_peer.c */
+#define IN_READY(...) __VA_ARGS__
+#define IN_ANY(...) __VA_ARGS__
 
 typedef int frame_fn(struct link *l, const struct ats_frame *fr, struct ats_err *err);
-/* A frame that brain may send and that has no handler does not link. */
+/* A frame that brain may send then and that has no handler does not link. */
 #define FRAME(name, type, kind, wire, from, state, mj, mp, doc) \
-	IF_##from(static frame_fn on_##name;)
+	IN_##state(IF_##from(static frame_fn on_##name;))
 #define FIELD(frame, member, type, req, max, doc)
 #define END(name)
 #include "proto/frames.def"
 #undef FRAME
 static frame_fn *const handlers[ATS_FRAME_COUNT] = {
 #define FRAME(name, type, kind, wire, from, state, mj, mp, doc) \
-	IF_##from([ATS_FRAME_##name] = on_##name, )
+	IN_##state(IF_##from([ATS_FRAME_##name] = on_##name, ))
 #include "proto/frames.def"
 #undef FRAME
 #undef FIELD
@@ -40,41 +40,6 @@ decode(struct link *l, enum ats_frame_id id, const struct ats_frame *fr, void *r
 {
 	return ats_msg_decode(&ats_frame_rows[id].shape, fr->json, fr->head.json_len, 0,
 	    ret, &l->f->arena, err);
-}
-
-static int
-on_HELLO(struct link *l, const struct ats_frame *fr, struct ats_err *err)
-{
-	struct ats_msg_HELLO m;
-	int rc = decode(l, ATS_FRAME_HELLO, fr, &m, err);
-
-	if (rc < 0)
-		return rc;
-	if (l->hello)
-		return ats_err_set(err, ATS_E_STATE, "a second hello");
-	if (strcmp(m.role, "brain") != 0)
-		return ats_err_set(err, ATS_E_PROTO, "the peer is not brain");
-	if (m.version_min > ATS_PROTO_VERSION || m.version_max < ATS_PROTO_VERSION)
-		return ats_err_set(err, ATS_E_VERSION,
-		    "hands speaks version %u, brain %" PRIu64 " to %" PRIu64,
-		    ATS_PROTO_VERSION, m.version_min, m.version_max);
-	if (strcmp(m.digest, ats_proto_digest()) != 0 &&
-	    m.version_max == ATS_PROTO_VERSION)
-		return ats_err_set(err, ATS_E_VERSION,
-		    "brain and hands were built from different tables");
-	l->hello = true;
-	(void)evtimer_del(l->retention);
-	l->epoch = m.epoch;
-	link_ready_if_both(l);
-	return 0;
-}
-
-static int
-on_PROVE(struct link *l, const struct ats_frame *fr, struct ats_err *err)
-{
-	(void)l;
-	(void)fr;
-	return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
 }
 
 static int
@@ -205,17 +170,7 @@ on_DRAIN(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 static int
 on_GOODBYE(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
-	struct ats_msg_GOODBYE m;
-	char quoted[256];
-	int rc = decode(l, ATS_FRAME_GOODBYE, fr, &m, err);
-
-	if (rc < 0)
-		return rc;
-	ats_log(ATS_LOG_INFO, "brain says goodbye", "code=%s",
-	    ats_log_quote(quoted, sizeof(quoted), m.code, strlen(m.code)));
-	l->said_goodbye = true;
-	ats_chan_close(l->chan, ATS_E_EOF, "goodbye");
-	return 0;
+	return peer_on_goodbye(l->at, fr, err);
 }
 
 int

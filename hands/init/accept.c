@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "hands/init/goodbye.h"
+#include "hands/init/roles.h"
 
 #define PAUSE_MS 100	/* out of descriptors: the backlog waits */
 #define LOG_MS 1000	/* refusals are logged so often; the line counts them */
@@ -92,7 +93,7 @@ accept_turn(struct acceptor *a, const struct pollfd *p)
 		return;
 	if (!may_attach(a, uid))
 		refuse(a, conn, uid);
-	else if (ats_fd_send(a->to, "", 1, &conn, 1) < 0)
+	else if (ats_fd_send(a->to, &(char){ LINK_KIND_LOCAL }, 1, &conn, 1) < 0)
 		ats_log(ATS_LOG_WARN, "front does not take a connection", NULL);
 }
 

@@ -155,14 +155,14 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 {
 	const struct hands_options *o = in->plan->options;
 	char background[32];
-	const char *argv[16 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
+	const char *argv[18 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
 		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
 		in->box.home, "--retention", o->retention_s, "--confinement",
-		confinement, "--background", background };
+		confinement, "--background", background, "--heartbeat", o->heartbeat_s };
 	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
 		.exe = in->plan->exe, .argv = argv, .nfds = 7,
 		.await_exec = in->plan->groups != NULL };
-	size_t n = 14;
+	size_t n = 16;
 	int pair[2];
 
 	(void)snprintf(background, sizeof background, "%u,%u",

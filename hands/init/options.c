@@ -69,6 +69,11 @@ set_option(struct hands_options *o, const char *kv, struct ats_err *err)
 		o->retention_s = v;
 		return number(v, 86400, &seconds, err);
 	}
+	if (n == 11 && memcmp(kv, "heartbeat_s", n) == 0) {
+		o->heartbeat_s = v;
+		return *v == '0' ? ats_err_set(err, ATS_E_INVAL, "heartbeat_s=%s: from 1", v) :
+		    number(v, 3600, &seconds, err);
+	}
 	if (n == 6 && memcmp(kv, "limits", n) == 0) {
 		o->small = strcmp(v, "check") == 0;
 		if (!o->small && strcmp(v, "default") != 0)
@@ -205,7 +210,7 @@ int
 options_parse(int argc, char **argv, struct hands_options *ret, struct ats_err *err)
 {
 	struct hands_options o = { .link_fd = -1, .listen_fd = -1, .sandbox = "local",
-		.retention_s = "300" };
+		.retention_s = "300", .heartbeat_s = "10" };
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
@@ -237,6 +242,7 @@ options_usage(void)
 	    "  --option min_level=namespaces|uid+landlock|landlock|none   refuse less\n"
 	    "  --option net=off|host          host: shells have this machine's network\n"
 	    "  --option retention_s=SECONDS   wait so long without a brain\n"
+	    "  --option heartbeat_s=SECONDS   ask a silent brain, let it go after two\n"
 	    "  --option ro=PATH               more to see, read-only; may be repeated\n"
 	    "  --option mask=PATH             not to see in these; * is one name; may be repeated\n"
 	    "  --option git_config=0|1        1: shells may write .git/config\n"

@@ -20,7 +20,7 @@ struct hands_options {
 	uid_t allow_uids[OPTIONS_UIDS_MAX];	/* that may attach there, too */
 	size_t nallow_uids;
 	const char *workspace, *state_dir, *sandbox;
-	const char *retention_s;
+	const char *retention_s, *heartbeat_s;
 	enum options_level min_level;
 	bool small;			/* limits=check */
 	struct budget budget;		/* 0: what limits= says */

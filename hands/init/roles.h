@@ -6,7 +6,7 @@
  *
  * front's argv: ats-hands role-front --sandbox ID --workspace DIR --home DIR --retention
  * S
- *   --confinement JSON [--background NUMBER,SECONDS] [--env K=V]...
+ *   --confinement JSON [--background NUMBER,SECONDS] [--heartbeat S] [--env K=V]...
  *   The JSON is the vector with "verified":false; the self-test (JOB_SELFTEST in a worker of
  *   each profile) answers with the whole vector again, "verified" and "tests" filled in. */
 #ifndef ATS_HANDS_INIT_ROLES_H
@@ -22,6 +22,9 @@
 /* A listening Unix stream socket, or a SEQPACKET one by which the launcher passes those that it
  * accepted, one a datagram; absent as above. */
 #define FRONT_FD_LISTEN 4
+/* The byte that comes with such a one: who is at its other end. */
+#define LINK_KIND_LOCAL 'l'	/* the kernel has told the launcher */
+#define LINK_KIND_NETWORK 'n'	/* must be proven */
 #define FRONT_FD_READ 5		/* zygote sockets, SEQPACKET, struct zygote_msg */
 #define FRONT_FD_WRITE 6
 #define FRONT_FD_SHELL 7

@@ -212,17 +212,20 @@ class Link:
             if f.name == "control.ping":
                 self.send("control.pong", 0, {"seq": f.json["seq"]})
 
-    def hello_as_brain(self, epoch=1, boot=None):
-        """Both hellos and hands' ready; returns (hello, ready)."""
+    def say_hello(self, epoch=1, **more):
+        """Our hello, as brain, after hands'; returns that."""
         hello = self.expect("control.hello")
         mine = {"version_min": 1, "version_max": 1, "digest": hello.json["digest"],
-                "role": "brain", "epoch": epoch}
-        if boot:
-            mine["boot"] = boot
+                "role": "brain", "epoch": epoch, **more}
         try:
             self.send("control.hello", 0, mine)
         except BrokenPipeError:
             raise Failure("the link ended before our hello") from None
+        return hello
+
+    def hello_as_brain(self, epoch=1, boot=None, **more):
+        """Both hellos and hands' ready; returns (hello, ready)."""
+        hello = self.say_hello(epoch, **({"boot": boot} if boot else {}), **more)
         return hello, self.expect("control.ready")
 
     def close(self):

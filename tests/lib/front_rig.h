@@ -380,6 +380,7 @@ rig_new(bool ready)
 		.workspace = "/ws",
 		.home = "/home/agent",
 		.retention_ms = 60000,
+		.heartbeat_ms = 60000,
 		.background_jobs = 16,
 		.background_life_s = 86400,
 		.confinement = "{\"verified\":false}",

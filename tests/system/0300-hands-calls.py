@@ -256,9 +256,38 @@ def _(home):
 def _(home):
     b = Brain(home)
     other = b.hands.connect()
+    other.say_hello()
     f = other.recv()
     ats.equal((f.name, f.json["code"]), ("control.goodbye", "busy"))
     other.close()
+    ats.equal(ok(b.bash("echo hi")).text, "hi")
+
+
+@ats.test("a takeover ends the attachment, and what runs goes on")
+def _(home):
+    b = Brain(home)
+    c = b.send("Bash", command="sleep 0.5; echo done", keep=True)
+    old = b.link
+    b.link = b.hands.connect()
+    _hello, ready = b.link.hello_as_brain(epoch=2, takeover=True)
+    ats.equal(ready.json["running"], [c])
+    f = old.expect("control.goodbye")
+    ats.equal(f.json, {"code": "taken_over", "text": "another brain took this sandbox over"})
+    ats.equal(old.recv(), None)
+    ats.equal(ok(b.result(c)).text, "done")
+
+
+@ats.test("a brain that is silent for two heartbeats is let go, one that answers is not")
+def _(home):
+    b = Brain(home, "heartbeat_s=1")
+    for _i in range(3):
+        ping = b.link.expect("control.ping", 5)
+        b.link.send("control.pong", 0, {"seq": ping.json["seq"]})
+    f = b.link.recv(5)
+    while f.name == "control.ping":
+        f = b.link.recv(5)
+    ats.equal((f.name, f.json["code"]), ("control.goodbye", "silent"))
+    b.reconnect()
     ats.equal(ok(b.bash("echo hi")).text, "hi")
 
 

@@ -74,7 +74,9 @@ def _(home):
     ats.equal(home.door().request("ping"), {})
     door = [n for n in os.listdir(os.path.join(home.run, "ats")) if n.startswith("sb-")][0]
     s = waits(front, os.path.join(home.run, "ats", door), socket.SOCK_STREAM)
-    f = ats.Link(s).recv(ats.TIMEOUT)
+    link = ats.Link(s)
+    link.say_hello()
+    f = link.recv(ats.TIMEOUT)
     ats.equal((f.name, f.json["code"]), ("control.goodbye", "busy"))
     ats.equal(home.ctl("exec", "--", "echo", "x", code=0).stdout, b"x\n")
 

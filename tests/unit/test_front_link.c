@@ -251,6 +251,7 @@ START_TEST(second_attachment_is_told_busy)
 
 	r->brain = -1;
 	reconnect(r);
+	say_hello(r);
 	expect_closed(r, "busy");
 	ats_fd_close(&r->brain);
 	r->brain = first;

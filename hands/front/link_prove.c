@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Proof that a peer holds the sandbox's key. Runs in hands' front; the peer is whoever reached
+ * the port. A proof is judged when it came, or after the pause that wrong ones bring about:
+ * one at a time, in order, and nobody who is proven waits for it. */
+#include "hands/front/link_private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/secret.h"
+#include "hands/front/front.h"
+#include "hands/key.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE_MS 50u		/* after a wrong proof; each further one doubles it */
+#define PAUSE_MAX_MS 1000u
+#define FORGIVE_MS 10000u	/* without a wrong one */
+
+static void
+make_mac(const struct peer *p, const char *role, char ret_hex[ATS_PROVE_HEX])
+{
+	const struct front *f = p->l->f;
+	const struct ats_prove what = {
+		.sandbox = f->key.sandbox,
+		.generation = f->key.generation,
+		.boot = f->boot,
+		.epoch = p->epoch,
+		.nonce_brain = p->its_nonce,
+		.nonce_hands = p->nonce,
+	};
+
+	ats_prove_mac(ats_secret_bytes(f->key.secret, NULL), role, &what, ret_hex);
+}
+
+int
+link_prove(struct peer *p, const struct ats_msg_HELLO *its, struct ats_err *err)
+{
+	const struct key *key = &p->l->f->key;
+	char mac[ATS_PROVE_HEX];
+	struct ats_msg_PROVE m = { .mac = mac };
+	int rc;
+
+	(void)err;
+	if (key->secret == NULL || its->nonce == NULL || !ats_prove_nonce_ok(its->nonce) ||
+	    its->sandbox == NULL || strcmp(its->sandbox, key->sandbox) != 0) {
+		link_not_proven(p);
+		return 0;
+	}
+	(void)snprintf(p->its_nonce, sizeof(p->its_nonce), "%s", its->nonce);
+	make_mac(p, "hands", mac);
+	rc = peer_send(p, ATS_FRAME_PROVE, &m);
+	return rc == -ATS_E_EOF ? 0 : rc;
+}
+
+void
+link_not_proven(struct peer *p)
+{
+	struct link *l = p->l;
+	uint64_t now = ats_clock_ms();
+	struct timeval tv;
+
+	if (now - l->failed_ms > FORGIVE_MS)
+		l->pause_ms = 0;
+	l->failed_ms = now;
+	l->pause_ms = l->pause_ms == 0 ? PAUSE_MS : l->pause_ms * 2;
+	if (l->pause_ms > PAUSE_MAX_MS)
+		l->pause_ms = PAUSE_MAX_MS;
+	tv = (struct timeval){ l->pause_ms / 1000, l->pause_ms % 1000 * 1000 };
+	(void)evtimer_add(l->pause, &tv);
+	peer_goodbye(p, ATS_E_PROOF, ats_err_text(ATS_E_PROOF));
+}
+
+/* The first whose proof is here; false when none is. It may be gone after. */
+static bool
+judge_one(struct link *l)
+{
+	char mac[ATS_PROVE_HEX];
+	struct peer *p = l->waiting;
+
+	while (p != NULL && (p->its_mac[0] == '\0' || p->said_goodbye))
+		p = p->next;
+	if (p == NULL)
+		return false;
+	make_mac(p, "brain", mac);
+	if (ats_prove_equal(mac, p->its_mac)) {
+		l->pause_ms = 0;
+		link_admit(p);
+	} else {
+		link_not_proven(p);
+	}
+	return true;
+}
+
+void
+link_on_pause(int fd, short what, void *arg)
+{
+	struct link *l = arg;
+
+	(void)fd;
+	(void)what;
+	while (!evtimer_pending(l->pause, NULL) && judge_one(l))
+		;
+}
+
+int
+link_on_prove(struct peer *p, const struct ats_frame *fr, struct ats_err *err)
+{
+	struct ats_msg_PROVE m;
+	int rc = ats_msg_decode(&ats_frame_rows[ATS_FRAME_PROVE].shape, fr->json,
+	    fr->head.json_len, 0, &m, &p->l->f->arena, err);
+
+	if (rc < 0)
+		return rc;
+	if (!p->proves || !p->hello || p->its_mac[0] != '\0')
+		return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
+	/* What is none, "" for one, must not count as one that has not come. */
+	(void)snprintf(p->its_mac, sizeof(p->its_mac), "%s", m.mac[0] != '\0' ? m.mac : "-");
+	link_on_pause(-1, 0, p->l);
+	return 0;
+}
