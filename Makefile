@@ -97,10 +97,10 @@ FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o
 MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_class regex_words regex_tail walk walk_dir types filter \
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
-FRONT := front link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
+FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
 	bash_image bash_notes exec exec_stdin background background_text bash_output kill_shell task_output task_stop report
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
-BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
+BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
 	hands/init/accept.o hands/init/attach.o hands/init/goodbye.o \
 	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
@@ -112,7 +112,7 @@ BOX_O := hands/init/options.o hands/init/launcher.o hands/init/places.o hands/in
 	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
 	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) common/child.o \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines cmd_call cmd_completion cmd_config cmd_doctor cmd_events cmd_exec cmd_inspect \

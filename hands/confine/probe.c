@@ -102,7 +102,8 @@ layers(struct probe *p, struct hands_options *o)
 
 	budget_complete(&budget, false);
 	cgroups_make(&groups, &budget);
-	rc = launcher_try(o, root ? BOX_ROOT : BOX_USER, true, -1, -1, &groups, &pid, &s, &err);
+	rc = launcher_try(
+	    o, root ? BOX_ROOT : BOX_USER, true, -1, -1, NULL, &groups, &pid, &s, &err);
 	cgroups_end(&groups);
 
 	if (rc == 0) {

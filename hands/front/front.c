@@ -12,6 +12,7 @@
 #include "hands/confine/apply.h"
 #include "hands/front/background.h"
 #include "hands/front/calls.h"
+#include "hands/front/keys.h"
 #include "hands/front/link.h"
 #include "hands/front/pool.h"
 #include "hands/front/report.h"
@@ -55,6 +56,8 @@ parse_options(int argc, char **argv, struct front_options *o)
 		{ "env", required_argument, NULL, 'e' },
 		{ "background", required_argument, NULL, 'b' },
 		{ "heartbeat", required_argument, NULL, 'p' },
+		{ "listen", required_argument, NULL, 'L' },
+		{ "connect", required_argument, NULL, 'C' },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned long s;
@@ -94,6 +97,13 @@ parse_options(int argc, char **argv, struct front_options *o)
 			if (s < 1 || s > HEARTBEAT_S_MAX)
 				return -ATS_E_INVAL;
 			o->heartbeat_ms = s * 1000;
+			break;
+		case 'L':
+		case 'C':
+			o->connects = opt == 'C';
+			o->has_addr = true;
+			if (ats_addr_parse(optarg, &o->addr, NULL) < 0)
+				return -ATS_E_INVAL;
 			break;
 		case 'b':
 			if (parse_background(optarg, o) < 0)
@@ -293,12 +303,17 @@ front_main(int argc, char **argv)
 		ats_log(ATS_LOG_ERROR, "front: no event loop", NULL);
 		return EXIT_FAILURE;
 	}
+	if (front_keys_take(&f, take(FRONT_FD_KEY), &err) < 0) {
+		ats_log(ATS_LOG_ERROR, "front: no key", "why=\"%s\"", err.text);
+		return EXIT_FAILURE;
+	}
 	if (confine_front(FRONT_FD_SPILL, &err) < 0) {
 		ats_log(
 		    ATS_LOG_ERROR, "front cannot be confined", "why=\"%s\"", err.text);
 		return CONFINE_EXIT;
 	}
 	status = run(&f);
+	front_keys_done(&f);
 	event_base_free(f.base);
 	return status;
 }

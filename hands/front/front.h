@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/addr.h"
 #include "common/buf.h"
 #include "hands/key.h"
 
@@ -33,6 +34,8 @@ struct front_options {
 	uint64_t retention_ms, heartbeat_ms;
 	unsigned background_jobs;   /* that run at a time */
 	unsigned background_life_s; /* of each */
+	bool has_addr, connects;
+	struct ats_addr addr;	/* where links come from, or go to */
 	const char *env[FRONT_ENV_MAX]; /* K=V, added to every shell */
 	size_t nenv;
 };

@@ -155,15 +155,20 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 {
 	const struct hands_options *o = in->plan->options;
 	char background[32];
-	const char *argv[18 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
+	const char *argv[22 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
 		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
 		in->box.home, "--retention", o->retention_s, "--confinement",
 		confinement, "--background", background, "--heartbeat", o->heartbeat_s };
 	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
-		.exe = in->plan->exe, .argv = argv, .nfds = 7,
+		.exe = in->plan->exe, .argv = argv, .nfds = 8,
 		.await_exec = in->plan->groups != NULL };
 	size_t n = 16;
 	int pair[2];
+
+	if (o->listens || o->connects) {
+		argv[n++] = o->connects ? "--connect" : "--listen";
+		argv[n++] = o->connects ? o->connect.text : o->listen.text;
+	}
 
 	(void)snprintf(background, sizeof background, "%u,%u",
 	    (unsigned)in->box.budget.background_jobs,
@@ -180,8 +185,11 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 		p.fds[2 + i] = (struct start_fd){ socks[i], FRONT_FD_READ + i };
 	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
 	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
+	p.fds[7] = (struct start_fd){ in->plan->key, FRONT_FD_KEY };
 	in->front = start_role(&p);
 	(void)close(pair[1]);
+	if (in->plan->key >= 0)
+		(void)close(in->plan->key);	/* nobody else has it */
 	in->front_sock = pair[0];
 	return in->front < 0 ? -ATS_E_SYS : 0;
 }

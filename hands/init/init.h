@@ -6,6 +6,7 @@
 #define ATS_HANDS_INIT_INIT_H
 
 #include "hands/confine/cgroup.h"
+#include "hands/init/keys.h"
 #include "hands/init/options.h"
 
 struct init_plan {			/* made by the launcher, inherited by the fork */
@@ -18,6 +19,8 @@ struct init_plan {			/* made by the launcher, inherited by the fork */
 	bool early_front;
 	int exe;			/* this program, for execveat */
 	int link, listen;		/* or -1 */
+	const struct keys *keys;	/* the launcher's: after the fork only its paths are */
+	int key;			/* of keys_pass, for front; or -1 */
 	int workspace;			/* O_PATH, in the launcher's mount namespace, or -1 */
 	int idmap_ws;			/* user namespace, or -1 */
 	int status;			/* to the launcher: one struct init_status */

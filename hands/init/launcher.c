@@ -42,6 +42,7 @@ struct launcher {
 	struct relay relay;
 	struct acceptor acceptor;
 	struct cgroups groups;
+	struct keys keys;	/* until the box stands */
 };
 
 static int
@@ -87,14 +88,16 @@ check_landlock(const struct hands_options *o, enum box_situation s, struct ats_e
 
 int
 launcher_try(const struct hands_options *o, enum box_situation s, bool probe, int link,
-    int listen, struct cgroups *groups, pid_t *ret_pid, struct init_status *ret_status,
-    struct ats_err *err)
+    int listen, const struct keys *keys, struct cgroups *groups, pid_t *ret_pid,
+    struct init_status *ret_status, struct ats_err *err)
 {
 	struct init_plan plan = { .options = o,
 		.groups = groups,
 		.probe = probe,
 		.link = link,
 		.listen = listen,
+		.keys = keys,
+		.key = -1,
 		.workspace = -1,
 		.idmap_ws = -1,
 		.early_front = !probe && situations(o) == 1 };
@@ -104,6 +107,8 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 	if (rc == 0)
 		rc = places_prepare(&plan, s, err);
 	plan.exe = open_self(err);
+	if (rc == 0 && keys != NULL)
+		rc = keys_pass(keys, &plan.key, err);
 	if (rc == 0 && (plan.exe < 0 || ats_fd_pipe(status, 0) < 0))
 		rc = plan.exe < 0 ? plan.exe : ats_err_sys(err, "pipe");
 	plan.status = status[1];
@@ -117,6 +122,7 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 			    ats_err_sys(err, "fork");
 	}
 	ats_fd_close(&status[1]);
+	ats_fd_close(&plan.key);
 	if (rc == 0 && ats_fd_read_all(status[0], ret_status, sizeof *ret_status) < 0)
 		rc = ats_err_set(err, ATS_E_SYS, "init ended before it said why");
 	else if (rc == 0 && !ret_status->ok)
@@ -156,8 +162,8 @@ start_box(struct launcher *l)
 	budget_complete(&budget, l->o->small);
 	cgroups_make(&l->groups, &budget);
 	for (size_t i = 0; i < n && (i == 0 || err.code == ATS_E_UNAVAILABLE); i++) {
-		if (launcher_try(l->o, s[i], false, l->link, l->listen, &l->groups, &l->init,
-			&status, &err) == 0) {
+		if (launcher_try(l->o, s[i], false, l->link, l->listen, &l->keys,
+			&l->groups, &l->init, &status, &err) == 0) {
 			l->namespaced = s[i] == BOX_ROOT || s[i] == BOX_USER;
 			return 0;
 		}
@@ -212,9 +218,9 @@ take_peer(struct launcher *l, struct ats_err *err)
 	/* Started by the spawner: its end is ours. */
 	if (o->link_fd >= 0 && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return ats_err_sys(err, "pdeathsig");
-	if (o->listen_path != NULL)
-		rc = accept_start(&l->acceptor, o->listen_path, o->allow_uids,
-		    o->nallow_uids, &l->listen, err);
+	if (o->listens)
+		rc = accept_start(&l->acceptor, &o->listen, o->allow_uids, o->nallow_uids,
+		    &l->listen, err);
 	return rc == 0 && o->stdio ? take_stdio(l, err) : rc;
 }
 
@@ -254,9 +260,13 @@ launcher_run(const struct hands_options *o)
 			ats_fatal("%s", err.text);
 		own.state_dir = made;
 	}
-	if (wait_signals(&l.signals, &err) < 0 || take_peer(&l, &err) < 0)
+	if (wait_signals(&l.signals, &err) < 0 || keys_read(o, &l.keys, &err) < 0 ||
+	    take_peer(&l, &err) < 0)
 		ats_fatal("%s", err.text);
+	if (l.keys.key.secret != NULL)
+		own.sandbox = l.keys.key.sandbox;
 	rc = start_box(&l);
+	keys_done(&l.keys);
 	if (rc < 0) {
 		cgroups_end(&l.groups);
 		if (made[0] != '\0')
@@ -266,8 +276,8 @@ launcher_run(const struct hands_options *o)
 	code = run(&l);
 	cgroups_end(&l.groups);
 	accept_end(&l.acceptor);
-	if (o->listen_path != NULL)
-		(void)unlink(o->listen_path);
+	if (o->listens && o->listen.kind == ATS_ADDR_UNIX)
+		(void)unlink(o->listen.path);
 	if (made[0] != '\0')
 		scratch_remove(made);
 	return code;

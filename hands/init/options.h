@@ -5,6 +5,7 @@
 #ifndef ATS_HANDS_INIT_OPTIONS_H
 #define ATS_HANDS_INIT_OPTIONS_H
 
+#include "common/addr.h"
 #include "hands/confine/box.h"
 
 #define OPTIONS_ENV_MAX 112
@@ -16,7 +17,12 @@ enum options_level { OPTIONS_NAMESPACES, OPTIONS_UID, OPTIONS_LANDLOCK, OPTIONS_
 struct hands_options {
 	bool probe, stdio, help, version;
 	int link_fd, listen_fd;		/* -1: absent */
-	const char *listen_path;	/* --listen unix:PATH */
+	bool listens, connects;
+	struct ats_addr listen, connect;	/* where they are set */
+	bool allow_plain;		/* beyond this machine without TLS */
+	const char *key_file;		/* or NULL */
+	int key_fd;			/* or -1 */
+	const char *tls_cert, *tls_key, *tls_ca;	/* files, or NULL */
 	uid_t allow_uids[OPTIONS_UIDS_MAX];	/* that may attach there, too */
 	size_t nallow_uids;
 	const char *workspace, *state_dir, *sandbox;
@@ -37,9 +43,15 @@ struct hands_options {
 	char **cmd;			/* after --, or NULL */
 };
 
-/* Borrows argv. -ATS_E_INVAL with a text for the user. */
+/* Of argv, and of ATS_HANDS_... in the environment, which it takes out of there. Borrows both.
+ * -ATS_E_INVAL with a text for the user. */
 ATS_NODISCARD int options_parse(int argc, char **argv, struct hands_options *ret,
     struct ats_err *err);
 void options_usage(void);
+
+/* ---- options_values.c */
+/* One NAME=VALUE, borrowed. */
+ATS_NODISCARD int options_set(struct hands_options *o, const char *kv, struct ats_err *err);
+ATS_NODISCARD int options_number(const char *text, int max, int *ret, struct ats_err *err);
 
 #endif

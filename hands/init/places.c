@@ -219,25 +219,63 @@ make_state(struct init_plan *p, struct ats_err *err)
 	return rc;
 }
 
-/* What is ours must not be reached by a path that tools have. With a view there is the one of the
- * workspace; without, all that they may read. */
+/* The place by which tools may read that path, or NULL. With a view there is the one of the
+ * workspace that we could lie in; without, and for what the view shows of the host, there are
+ * more. */
+static const char *
+readable_by(const struct box *b, const char *path, bool all)
+{
+	static const char *const system[] = { "/usr", "/etc", "/opt", "/nix/store", "/bin",
+		"/sbin", "/lib" };
+
+	if (ats_path_is_within(b->workspace, path))
+		return b->workspace;
+	for (size_t i = 0; all && i < ATS_ARRAY_LEN(system); i++)
+		if (ats_path_is_within(system[i], path))
+			return system[i];
+	for (size_t i = 0; all && i < b->ngrants; i++)
+		if (ats_path_is_within(b->grants[i], path))
+			return b->grants[i];
+	return NULL;
+}
+
+/* What is ours must not be reached by a path that tools have. */
 static int
 check_state(const struct box *b, struct ats_err *err)
 {
-	static const char *const readable[] = { "/usr", "/etc", "/opt", "/nix/store" };
-	const char *in = ats_path_is_within(b->workspace, b->state) ? b->workspace : NULL;
-	bool all = !box_has_namespaces(b);
+	const char *in = readable_by(b, b->state, !box_has_namespaces(b));
 
-	for (size_t i = 0; all && in == NULL && i < ATS_ARRAY_LEN(readable); i++)
-		if (ats_path_is_within(readable[i], b->state))
-			in = readable[i];
-	for (size_t i = 0; all && in == NULL && i < b->ngrants; i++)
-		if (ats_path_is_within(b->grants[i], b->state))
-			in = b->grants[i];
 	if (in == NULL)
 		return 0;
 	return ats_err_set(err, ATS_E_INVAL, "state directory %s: tools may read %s", b->state,
 	    in);
+}
+
+/* Nor a key that could not be removed. */
+static int
+check_kept(const struct init_plan *p, struct ats_err *err)
+{
+	const struct box *b = &p->box;
+
+	for (size_t i = 0; p->keys != NULL && i < ATS_ARRAY_LEN(p->keys->kept); i++) {
+		const char *path = p->keys->kept[i];
+		const char *in = path[0] == '\0' ? NULL : readable_by(b, path, true);
+
+		if (in == NULL && path[0] != '\0' && b->git_dir[0] != '\0' &&
+		    ats_path_is_within(b->git_dir, path))
+			in = b->git_dir;
+		if (in == NULL && path[0] != '\0' && ats_path_is_within(b->state, path))
+			in = b->state;
+		if (in == NULL && path[0] != '\0' && b->situation == BOX_NONE &&
+		    b->worker_uid == p->uid)
+			in = "/";
+		if (in != NULL)
+			return ats_err_set(err, ATS_E_INVAL, "%s holds a key, cannot be removed "
+			    "(it is needed again, or lies where we may not), and tools may read "
+			    "%s; remedy: mount it elsewhere, /run/secrets for one, or give it "
+			    "as --key-fd N", path, in);
+	}
+	return 0;
 }
 
 /* An outer box may have the only listener that there can be, or allow none. */
@@ -291,6 +329,8 @@ places_prepare(struct init_plan *p, enum box_situation s, struct ats_err *err)
 		rc = check_state(b, err);
 	if (rc == 0)
 		rc = choose(p, s, &ws, err);
+	if (rc == 0)
+		rc = check_kept(p, err);
 	if (rc == 0)
 		rc = make_state(p, err);
 	if (rc == 0)

@@ -7,6 +7,7 @@
  * front's argv: ats-hands role-front --sandbox ID --workspace DIR --home DIR --retention
  * S
  *   --confinement JSON [--background NUMBER,SECONDS] [--heartbeat S] [--env K=V]...
+ *   [--listen ADDR | --connect ADDR]    of the launcher, for TLS and WebSocket
  *   The JSON is the vector with "verified":false; the self-test (JOB_SELFTEST in a worker of
  *   each profile) answers with the whole vector again, "verified" and "tests" filled in. */
 #ifndef ATS_HANDS_INIT_ROLES_H
@@ -30,6 +31,10 @@
 #define FRONT_FD_SHELL 7
 #define FRONT_FD_SPILL 8	/* the spill directory, front may create files in it */
 #define FRONT_FD_INIT 9		/* SEQPACKET to init: EOF means end; see init_msg */
+
+/* A pipe: the line of hands/key.h, the PEM texts of our certificate and its key and of the CAs of
+ * brain's, each, also an empty one, with a NUL; absent as above. */
+#define FRONT_FD_KEY 10
 
 /* zygotes */
 #define ZYGOTE_FD_FRONT 3
