@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "hands/confine/mnt.h"
 #include "hands/confine/view.h"
+#include "hands/init/roles.h"
 
 #define CAP(n) (1ull << (n))
 #define MIB (1ull << 20)
@@ -352,6 +353,26 @@ confine_prepare(struct confine *c, const struct box *b, enum ats_profile profile
 	    filter_build(FILTER_COMMAND, &c->command, err) : rc;
 }
 
+/* The same for every process of ours that has a peer. */
+static int
+confine_daemon(const struct ats_landlock_rules *rules, enum filter f, struct ats_err *err)
+{
+	int set = -1, rc = ats_caps_drop_all(err);
+
+	if (rc == 0)
+		rc = ats_caps_no_new_privs(err);
+	if (rc == 0)
+		rc = ats_caps_undumpable(err);
+	if (rc == 0)
+		rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
+	if (rc == 0 && ats_landlock_abi() > 0)
+		rc = ats_landlock_build(rules, &set, NULL, err);
+	if (rc == 0 && set >= 0)
+		rc = ats_landlock_restrict(set, err);
+	ats_fd_close(&set);
+	return rc < 0 ? rc : filter_install(f, err);
+}
+
 int
 confine_front(int spill_fd, struct ats_err *err)
 {
@@ -362,18 +383,52 @@ confine_front(int spill_fd, struct ats_err *err)
 		.scope = ATS_LL_SCOPE_ALL,
 		.paths = &spill,
 		.npaths = spill_fd >= 0 ? 1 : 0 };
-	int set = -1, rc = ats_caps_drop_all(err);
 
-	if (rc == 0)
-		rc = ats_caps_no_new_privs(err);
-	if (rc == 0)
-		rc = ats_caps_undumpable(err);
-	if (rc == 0)
-		rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
-	if (rc == 0 && ats_landlock_abi() > 0)
-		rc = ats_landlock_build(&rules, &set, NULL, err);
-	if (rc == 0 && set >= 0)
-		rc = ats_landlock_restrict(set, err);
-	ats_fd_close(&set);
-	return rc < 0 ? rc : filter_install(FILTER_FRONT, err);
+	return confine_daemon(&rules, FILTER_FRONT, err);
+}
+
+/* For a Unix socket root stays root: brain looks at the uid. */
+static int
+leave_root(const struct ats_addr *a, struct ats_err *err)
+{
+	const uid_t id = ROLE_UID_FRONT;
+	int rc;
+
+	if (geteuid() != 0 || a->kind == ATS_ADDR_UNIX)
+		return ats_caps_no_new_privs(err);
+	rc = (ats_caps_effective() & CAP(CAP_SETPCAP)) == 0 ? 0 : ats_caps_lock_securebits(err);
+	if (rc == 0 && (ats_caps_effective() & CAP(CAP_SETPCAP)) != 0)
+		rc = ats_caps_bound(0, err);
+	if (rc < 0)
+		return rc;
+	if (setgroups(0, NULL) < 0 || setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+		return ats_err_sys(err, "user %u", (unsigned)id);
+	rc = ats_caps_no_new_privs(err);
+	return rc < 0 ? rc : ats_caps_keep(0, err);
+}
+
+int
+confine_dialer(const struct ats_addr *a, struct ats_err *err)
+{
+	static const struct ats_landlock_path names[] = {
+		{ "/etc/resolv.conf", -1, ATS_LL_READ_FILE, true },
+		{ "/etc/hosts", -1, ATS_LL_READ_FILE, true },
+	};
+	const struct ats_landlock_port ports[] = {
+		{ a->port, ATS_LL_CONNECT_TCP },
+		{ 53, ATS_LL_CONNECT_TCP },
+	};
+	bool local = a->kind == ATS_ADDR_UNIX;
+	const struct ats_landlock_rules rules = {
+		.fs = ATS_LL_FS_ALL & ~(ATS_LL_IOCTL_DEV | (local ? ATS_LL_RESOLVE_UNIX : 0)),
+		.net = ATS_LL_NET_ALL,
+		.scope = ATS_LL_SCOPE_ALL,
+		.paths = names,
+		.npaths = local ? 0 : ATS_ARRAY_LEN(names),
+		.ports = ports,
+		.nports = local ? 0 : ATS_ARRAY_LEN(ports),
+	};
+	int rc = leave_root(a, err);
+
+	return rc < 0 ? rc : confine_daemon(&rules, FILTER_DIALER, err);
 }

@@ -5,6 +5,7 @@
 #ifndef ATS_HANDS_CONFINE_APPLY_H
 #define ATS_HANDS_CONFINE_APPLY_H
 
+#include "common/addr.h"
 #include "hands/confine/filters.h"
 
 enum confine_moment {
@@ -38,5 +39,8 @@ ATS_NODISCARD int confine_apply(const struct confine *c, enum confine_moment m,
 
 /* front: no exec, no fork, writes to its spill directory only. */
 ATS_NODISCARD int confine_front(int spill_fd, struct ats_err *err);
+/* The dialer: as front, and of files it reads those that say where names are asked, of TCP it
+ * connects to that port and to name servers. Root becomes ROLE_UID_FRONT for the network. */
+ATS_NODISCARD int confine_dialer(const struct ats_addr *a, struct ats_err *err);
 
 #endif

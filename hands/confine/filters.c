@@ -30,6 +30,8 @@
 #define FILES_SOFT(e, name)
 #define WRITES(name)
 #define FRONT(name)
+#define DIALER(name)
+#define DIALER_IF(name, ...)
 #define HELPER(name)
 #define HELPER_KILL(name)
 #define TOOLS(name)
@@ -80,6 +82,18 @@ static const struct ats_seccomp_rule front_rules[] = {
 };
 #undef FRONT
 #define FRONT(name)
+
+#undef DIALER
+#undef DIALER_IF
+#define DIALER(name) ATS_SECCOMP_CALL(EPERM_, name),
+#define DIALER_IF(name, ...) ATS_SECCOMP_IF(EPERM_, name, __VA_ARGS__),
+static const struct ats_seccomp_rule dialer_rules[] = {
+#include "hands/confine/profiles.def"
+};
+#undef DIALER
+#undef DIALER_IF
+#define DIALER(name)
+#define DIALER_IF(name, ...)
 
 #undef HELPER
 #undef HELPER_KILL
@@ -193,6 +207,7 @@ static const struct ats_seccomp_rule sameuid_rules[] = {
 TABLE(files, ATS_SECCOMP_KILL);
 TABLE(writes, ATS_SECCOMP_KILL);
 TABLE(front, ATS_SECCOMP_ALLOW);
+TABLE(dialer, ATS_SECCOMP_ALLOW);
 TABLE(helper, ATS_SECCOMP_ALLOW);
 TABLE(tools, ATS_SECCOMP_ALLOW);
 TABLE(shell, ATS_SECCOMP_ALLOW);
@@ -206,6 +221,7 @@ TABLE(sameuid, ATS_SECCOMP_ALLOW);
 static const struct ats_seccomp_table *const tables[FILTER_COUNT][5] = {
 	[FILTER_BASE] = { &ats_seccomp_base },
 	[FILTER_FRONT] = { &ats_seccomp_base, &ats_seccomp_noexec, &front_table },
+	[FILTER_DIALER] = { &ats_seccomp_base, &ats_seccomp_noexec, &dialer_table },
 	[FILTER_HELPER] = { &tools_table, &shell_table, &bare_table, &sameuid_table,
 	    &helper_table },
 	[FILTER_TOOLS] = { &tools_table },
@@ -223,7 +239,7 @@ static const struct ats_seccomp_table *const tables[FILTER_COUNT][5] = {
 	    &sameuid_table },
 	[FILTER_COMMAND] = { &command_table },
 };
-const char *const filter_names[FILTER_COUNT] = { "base", "front", "helper", "tools",
+const char *const filter_names[FILTER_COUNT] = { "base", "front", "dialer", "helper", "tools",
 	"read", "write", "shell", "shell-uid", "shell-sameuid", "shell-uid-net",
 	"shell-sameuid-net", "shell-uid-own", "shell-sameuid-own", "command" };
 
@@ -273,8 +289,10 @@ filter_of(enum ats_profile profile, const struct box *b)
 enum filter
 filter_below(enum filter f)
 {
-	if (f == FILTER_FRONT || f == FILTER_HELPER || f == FILTER_TOOLS)
-		return f == FILTER_FRONT ? FILTER_FRONT : FILTER_BASE;
+	if (f == FILTER_FRONT || f == FILTER_DIALER)
+		return f;
+	if (f == FILTER_HELPER || f == FILTER_TOOLS)
+		return FILTER_BASE;
 	if (f == FILTER_READ || f == FILTER_WRITE)
 		return FILTER_HELPER;
 	return f == FILTER_BASE ? FILTER_BASE : FILTER_TOOLS;
@@ -316,7 +334,7 @@ filter_load(enum filter f, const struct ats_seccomp_prog *p, struct ats_err *err
 		ATS_ARRAY_LEN(personality_insns) };
 	int rc = 0;
 
-	if (f == FILTER_BASE || f == FILTER_FRONT)
+	if (f == FILTER_BASE || f == FILTER_FRONT || f == FILTER_DIALER)
 		rc = ats_seccomp_load_unknown(ATS_SECCOMP_FIRST_UNKNOWN, err);
 	else if (f == FILTER_TOOLS)
 		rc = ats_seccomp_load(&personality, err);

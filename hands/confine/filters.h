@@ -3,14 +3,14 @@
  * The seccomp filters of hands. They stack: init loads BASE, from which all but front comes;
  * the read and write zygotes HELPER, the shell zygote TOOLS; their children what a profile has
  * beyond that, built once in the zygote; what a shell call runs COMMAND, too. front starts
- * before init has one: FRONT holds all. */
+ * before init has one, as the dialer does: FRONT and DIALER hold all. */
 #ifndef ATS_HANDS_CONFINE_FILTERS_H
 #define ATS_HANDS_CONFINE_FILTERS_H
 
 #include "common/confine/seccomp.h"
 #include "hands/confine/box.h"
 
-enum filter { FILTER_BASE, FILTER_FRONT, FILTER_HELPER, FILTER_TOOLS,
+enum filter { FILTER_BASE, FILTER_FRONT, FILTER_DIALER, FILTER_HELPER, FILTER_TOOLS,
 	FILTER_READ, FILTER_WRITE, FILTER_SHELL, FILTER_SHELL_UID,
 	FILTER_SHELL_SAMEUID, FILTER_SHELL_UID_NET, FILTER_SHELL_SAMEUID_NET, FILTER_SHELL_UID_OWN,
 	FILTER_SHELL_SAMEUID_OWN, FILTER_COMMAND,
@@ -23,7 +23,7 @@ enum filter filter_of(enum ats_profile profile, const struct box *b);
 enum filter filter_below(enum filter f);
 ATS_NODISCARD int filter_build(enum filter f, struct ats_seccomp_prog *ret,
     struct ats_err *err);
-/* Loads it: BASE and FRONT together with ENOSYS for calls that this version does not know,
+/* Loads it: BASE, FRONT and DIALER together with ENOSYS for calls that this version does not know,
  * TOOLS with the personality filter. Safe after fork. */
 ATS_NODISCARD int filter_load(enum filter f, const struct ats_seccomp_prog *p,
     struct ats_err *err);

@@ -249,6 +249,7 @@ link_ended(struct peer *p, int code, const char *why)
 		front_stop(l->f, "the link is closed and there is no other way in");
 	else if (attached)
 		arm(l->retention, l->f->opt.retention_ms);
+	link_want(l);
 }
 
 /* ---- timers ------------------------------------------------------------------------ */
@@ -312,6 +313,7 @@ link_new(struct front *f, int first_fd, int listen_fd)
 		return NULL;
 	}
 	arm(l->retention, f->opt.retention_ms);
+	link_want(l);
 	return l;
 }
 

@@ -33,7 +33,15 @@ pause_accept(struct link *l)
 		(void)event_del(l->accept_ev);
 }
 
-/* As accept4. The launcher is trusted; its end is ours. */
+void
+link_want(struct link *l)
+{
+	if (!l->f->opt.connects || l->asked || l->at != NULL || l->waiting != NULL)
+		return;
+	l->asked = ats_fd_send(l->listen_fd, "d", 1, NULL, 0) == 1;
+}
+
+/* As accept4. Launcher and dialer are trusted; their end is ours. */
 static int
 take_passed(struct link *l, int fd, char *ret_kind)
 {
@@ -42,9 +50,10 @@ take_passed(struct link *l, int fd, char *ret_kind)
 	ssize_t got = ats_fd_recv(fd, ret_kind, sizeof(*ret_kind), &conn, 1, &n);
 
 	errno = EAGAIN;
+	l->asked = false;
 	if (got == 0) {
 		(void)event_del(l->accept_ev);
-		front_stop(l->f, "the launcher is gone");
+		front_stop(l->f, "the other end of --listen or --connect is gone");
 	}
 	return n == 1 ? conn : -1;
 }

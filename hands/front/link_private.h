@@ -44,7 +44,8 @@ struct link {
 	struct event *retention, *heartbeat;
 
 	int listen_fd;
-	bool passed;		/* by it come connections that the launcher accepted */
+	bool passed;		/* by it come connections of the launcher's or the dialer's */
+	bool asked;		/* the dialer, for one */
 	struct event *accept_ev;
 
 	struct event *pause;	/* until the next proof is looked at */
@@ -92,5 +93,7 @@ void link_on_pause(int fd, short what, void *arg);
 
 /* ---- link_accept.c ------------------------------------------------------------------ */
 ATS_NODISCARD int link_listen(struct link *l, int listen_fd);
+/* Where we connect: asks the dialer for a connection when there is none. */
+void link_want(struct link *l);
 
 #endif

@@ -24,6 +24,7 @@
 #include "hands/confine/ns.h"
 #include "hands/init/accept.h"
 #include "hands/init/command.h"
+#include "hands/init/dialer.h"
 #include "hands/init/goodbye.h"
 #include "hands/init/mounts.h"
 #include "hands/init/places.h"
@@ -35,7 +36,7 @@
 
 struct launcher {
 	const struct hands_options *o;
-	pid_t init;
+	pid_t init, dialer;
 	bool namespaced;
 	int signals, link, listen;
 	int lock;			/* of a state directory of our own making */
@@ -221,6 +222,8 @@ take_peer(struct launcher *l, struct ats_err *err)
 	if (o->listens)
 		rc = accept_start(&l->acceptor, &o->listen, o->allow_uids, o->nallow_uids,
 		    &l->listen, err);
+	else if (o->connects)
+		rc = dialer_start(&o->connect, &l->dialer, &l->listen, err);
 	return rc == 0 && o->stdio ? take_stdio(l, err) : rc;
 }
 
@@ -228,7 +231,7 @@ take_peer(struct launcher *l, struct ats_err *err)
 static int
 run(struct launcher *l)
 {
-	struct wait w = { .signals = l->signals, .box = l->init,
+	struct wait w = { .signals = l->signals, .box = l->init, .dialer = l->dialer,
 		.namespaced = l->namespaced, .relay = &l->relay, .acceptor = &l->acceptor };
 	struct ats_err err = { 0 };
 

@@ -24,7 +24,7 @@ struct child {
 };
 struct loop {
 	const struct wait *w;
-	struct child box, command;
+	struct child box, command, dialer;
 	uint64_t kill_at_ms;	/* 0: nobody was asked to end */
 	int code;		/* of what ended first and counts; -1 nothing did */
 };
@@ -113,6 +113,8 @@ reap(struct loop *l)
 			on_end(l, &l->box, status);
 		else if (pid == l->command.pid)
 			on_end(l, &l->command, status);
+		else if (pid == l->dialer.pid)
+			l->dialer.ended = true;
 	}
 }
 
@@ -142,7 +144,7 @@ int
 wait_for_end(const struct wait *w)
 {
 	struct loop l = { .w = w, .box = { .pid = w->box }, .command = { .pid = w->command },
-		.code = -1 };
+		.dialer = { .pid = w->dialer }, .code = -1 };
 	struct pollfd p[2 + RELAY_POLLS] = { { .fd = w->signals, .events = POLLIN } };
 
 	reap(&l);	/* what ended before its signal was taken */
@@ -170,6 +172,7 @@ wait_for_end(const struct wait *w)
 		if (p[0].revents != 0)
 			read_signals(&l);
 	}
+	send_to(&l.dialer, SIGKILL);
 	/* As pid 1 the kernel does it, and for a box with namespaces it has. */
 	if (getpid() != 1 && (!w->namespaced || w->command > 0))
 		tree_end(&(struct tree)TREE_OF_SUBREAPER);

@@ -19,6 +19,7 @@ struct wait {
 	int signals;		/* of wait_signals, borrowed */
 	pid_t box;		/* its init */
 	pid_t command;		/* 0: none */
+	pid_t dialer;		/* 0: none; ends by itself when front does */
 	bool namespaced;	/* the box ends whole when its init does */
 	struct relay *relay;	/* borrowed */
 	struct acceptor *acceptor;	/* borrowed */

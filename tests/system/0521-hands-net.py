@@ -167,4 +167,79 @@ def _():
         ats.check(KEY.hex() not in h.log(), "the log has the key")
 
 
+class Listener:
+    """A brain that hands connects to."""
+
+    def __init__(self, sock=None):
+        self.sock = sock or socket.create_server(("127.0.0.1", 0))
+        self.port = None if sock else self.sock.getsockname()[1]
+        self.sock.settimeout(ats.TIMEOUT)
+
+    def brain(self):
+        return Brain(self.sock.accept()[0])
+
+
+@ats.test("hands connects, and again with its results when the link was lost", home=False)
+def _():
+    at = Listener()
+    for uid in (None, 12345) if os.geteuid() == 0 else (None,):
+        with NetHands(address="tcp://127.0.0.1:%d" % at.port, how="--connect", uid=uid) as h:
+            b = at.brain()
+            b.attach()
+            sh(b, h.ws, "sleep 0.2; echo kept", keep=True)
+            boot = b.hello.json["boot"]
+            b.close()
+            b = at.brain()
+            ats.equal(b.attach(epoch=2, boot=boot).json["running"], [1])
+            ats.equal(text(b), "kept")
+            dialer = [p for p in h.processes() if ats.comm(p) == "ats-dialer"][0]
+            if os.geteuid() == 0:
+                with open("/proc/%d/status" % dialer, encoding="ascii") as f:
+                    status = dict(x.split(":\t", 1) for x in f.read().split("\n") if ":\t" in x)
+                ats.equal((status["CapBnd" if uid is None else "CapPrm"], status["CapEff"],
+                           status["NoNewPrivs"], status["Seccomp"]),
+                          ("0" * 16, "0" * 16, "1", "2"))
+                ats.equal(status["Uid"].split()[0], "64000" if uid is None else str(uid))
+            fds = [os.readlink("/proc/%d/fd/%s" % (dialer, n))
+                   for n in os.listdir("/proc/%d/fd" % dialer)]
+            ats.equal(sorted(x.split(":")[0] for x in fds), [h.log_path, "socket"])
+
+
+@ats.test("who listens and proves nothing gets nothing, and is asked less and less often",
+          home=False)
+def _():
+    at, times = Listener(), []
+    with NetHands(address="tcp://127.0.0.1:%d" % at.port, how="--connect"):
+        for _i in range(5):
+            b = at.brain()
+            times.append(time.monotonic())
+            b.greet()
+            b.send("control.prove", 0, {"mac": "0" * 64})
+            ats.equal(b.bye(), NOT_PROVEN)
+        waits = [y - x for x, y in zip(times, times[1:])]
+        ats.check(waits[3] > 0.7 > 0.3 > waits[0], waits)
+
+
+@ats.test("hands connects to a socket of this machine, without proof; it ends when told",
+          home=False)
+def _():
+    sock = socket.socket(socket.AF_UNIX)
+    path = "/tmp/ats-net-%d.sock" % os.getpid()
+    sock.bind(path)
+    sock.listen()
+    try:
+        with NetHands("--option", "retention_s=1", address="unix:" + path,
+                      how="--connect") as h:
+            b = Listener(sock).brain()
+            b.hello_as_brain()
+            sh(b, h.ws, "echo hi")
+            ats.equal(text(b), "hi")
+            sock.close()
+            b.close()
+            ats.equal(h.refused()[0], 0)
+            ats.contains(h.log(), "cannot connect to brain")
+    finally:
+        os.unlink(path)
+
+
 ats.main()
