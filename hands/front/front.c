@@ -303,14 +303,14 @@ front_main(int argc, char **argv)
 		ats_log(ATS_LOG_ERROR, "front: no event loop", NULL);
 		return EXIT_FAILURE;
 	}
-	if (front_keys_take(&f, take(FRONT_FD_KEY), &err) < 0) {
-		ats_log(ATS_LOG_ERROR, "front: no key", "why=\"%s\"", err.text);
-		return EXIT_FAILURE;
-	}
 	if (confine_front(FRONT_FD_SPILL, &err) < 0) {
 		ats_log(
 		    ATS_LOG_ERROR, "front cannot be confined", "why=\"%s\"", err.text);
 		return CONFINE_EXIT;
+	}
+	if (front_keys_take(&f, take(FRONT_FD_KEY), &err) < 0) {
+		ats_log(ATS_LOG_ERROR, "front: no key", "why=\"%s\"", err.text);
+		return EXIT_FAILURE;
 	}
 	status = run(&f);
 	front_keys_done(&f);

@@ -42,6 +42,7 @@ struct front_options {
 struct front {
 	struct front_options opt;
 	struct key key;
+	struct ats_tls *tls;	/* of opt.addr, where it is of that kind */
 	struct event_base *base;
 	struct link *link;
 	struct calls *calls;

@@ -8,7 +8,8 @@
 
 struct front;
 
-/* Reads all that FRONT_FD_KEY gives and closes it; -1: there is none. Fills f->key. */
+/* Reads all that FRONT_FD_KEY gives and closes it; -1: there is none. Fills f->key, and f->tls
+ * when f->opt.addr has TLS. */
 ATS_NODISCARD int front_keys_take(struct front *f, int fd, struct ats_err *err);
 void front_keys_done(struct front *f);
 

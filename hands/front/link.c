@@ -308,7 +308,8 @@ link_new(struct front *f, int first_fd, int listen_fd)
 	l->heartbeat = evtimer_new(f->base, on_heartbeat, l);
 	l->pause = evtimer_new(f->base, link_on_pause, l);
 	if (l->retention == NULL || l->heartbeat == NULL || l->pause == NULL ||
-	    link_listen(l, listen_fd) < 0 || (first_fd >= 0 && peer_new(l, first_fd, false) < 0)) {
+	    link_listen(l, listen_fd) < 0 ||
+	    (first_fd >= 0 && link_take(l, first_fd, false, NULL) < 0)) {
 		link_free(l);
 		return NULL;
 	}

@@ -33,6 +33,25 @@ pause_accept(struct link *l)
 		(void)event_del(l->accept_ev);
 }
 
+int
+link_take(struct link *l, int fd, bool network, struct ats_err *err)
+{
+	const struct front_options *o = &l->f->opt;
+	const struct ats_wire_plan plain = { .kind = ATS_ADDR_UNIX }, named = {
+		.kind = o->addr.kind,
+		.server = !o->connects,
+		.host = o->addr.host,
+		.path = o->addr.path,
+		.tls = l->f->tls,
+	};
+	struct ats_wire *w;
+	int rc = ats_wire_new(fd, network ? &named : &plain, &w, err);
+
+	if (rc == 0 && peer_new(l, w, network) < 0)
+		rc = ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	return rc;
+}
+
 void
 link_want(struct link *l)
 {
@@ -62,6 +81,7 @@ static void
 on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	struct link *l = arg;
+	struct ats_err err = { 0 };
 	char kind = LINK_KIND_LOCAL;
 	int conn = l->passed ? take_passed(l, fd, &kind) :
 	    accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -72,8 +92,8 @@ on_accept(evutil_socket_t fd, short what, void *arg)
 			pause_accept(l);
 		return;
 	}
-	if (peer_new(l, conn, kind != LINK_KIND_LOCAL) < 0)
-		ats_log(ATS_LOG_ERROR, "a connection could not be taken", NULL);
+	if (link_take(l, conn, kind != LINK_KIND_LOCAL, &err) < 0)
+		ats_log(ATS_LOG_ERROR, "a connection could not be taken", "why=\"%s\"", err.text);
 }
 
 int

@@ -17,8 +17,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* ---- sending ----------------------------------------------------------------------- */
 int
@@ -68,6 +66,7 @@ last_word(struct peer *p, int code, const char *why)
 	const struct ats_frame_row *row = &ats_frame_rows[ATS_FRAME_GOODBYE];
 	struct ats_frame_head h = { .type = row->type, .kind = row->kind };
 	struct ats_buf *out = &p->l->f->out;
+	struct ats_wire *w = ats_chan_wire(p->chan);
 	char *head;
 
 	if (p->said_goodbye || code == ATS_E_EOF || ats_chan_queued(p->chan) > 0)
@@ -81,8 +80,8 @@ last_word(struct peer *p, int code, const char *why)
 	h.len = (uint32_t)out->len;
 	h.json_len = h.len - ATS_FRAME_HEAD;
 	ats_frame_head_put(&h, (unsigned char *)out->data);
-	(void)send(
-	    ats_chan_fd(p->chan), out->data, out->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (ats_wire_send(w, &(struct iovec){ out->data, out->len }, 1, false) > 0)
+		(void)(ats_wire_flush(w) < 0);
 }
 
 /* ---- hello ------------------------------------------------------------------------- */
@@ -256,7 +255,7 @@ make_room(struct link *l)
 }
 
 int
-peer_new(struct link *l, int fd, bool proves)
+peer_new(struct link *l, struct ats_wire *w, bool proves)
 {
 	static const struct timeval patience = { LINK_HELLO_MS / 1000, 0 };
 	struct peer *p = ats_calloc(1, sizeof(*p));
@@ -264,12 +263,12 @@ peer_new(struct link *l, int fd, bool proves)
 
 	make_room(l);
 	if (p == NULL) {
-		(void)close(fd);
+		ats_wire_free(w);
 		return -ATS_E_NOMEM;
 	}
 	*p = (struct peer){ .l = l, .state = ATS_STATE_HELLO, .proves = proves };
 	p->timer = evtimer_new(l->f->base, on_timer, p);
-	p->chan = ats_chan_new(l->f->base, fd, &chan_ops, p);
+	p->chan = ats_chan_new_wire(l->f->base, w, &chan_ops, p);
 	if (p->chan == NULL || p->timer == NULL || evtimer_add(p->timer, &patience) < 0 ||
 	    (proves && ats_prove_nonce(p->nonce, NULL) < 0)) {
 		peer_free(p);

@@ -9,6 +9,7 @@
 #ifndef ATS_HANDS_FRONT_LINK_PRIVATE_H
 #define ATS_HANDS_FRONT_LINK_PRIVATE_H
 
+#include "common/wire.h"
 #include "hands/front/link.h"
 #include "proto/prove.h"
 
@@ -28,6 +29,8 @@ struct peer {
 	bool proves;	/* who it is must be proven */
 	bool hello;	/* its has come and is right */
 	bool takeover;
+	bool tls;	/* exporter is of its session */
+	unsigned char exporter[32];
 	bool said_goodbye;	/* it, or we */
 	uint64_t epoch;
 	char nonce[ATS_PROVE_HEX], its_nonce[ATS_PROVE_HEX];
@@ -71,8 +74,8 @@ void link_ended(struct peer *p, int code, const char *why);
 int link_frame(struct link *l, const struct ats_frame *fr, struct ats_err *err);
 
 /* ---- link_peer.c -------------------------------------------------------------------- */
-/* Takes fd. Says hello; it waits then. -ATS_E_NOMEM. */
-ATS_NODISCARD int peer_new(struct link *l, int fd, bool proves);
+/* Takes w. Says hello; it waits then. -ATS_E_NOMEM. */
+ATS_NODISCARD int peer_new(struct link *l, struct ats_wire *w, bool proves);
 void peer_free(struct peer *p);
 int peer_send(struct peer *p, enum ats_frame_id id, const void *msg);
 /* Says why, and closes. */
@@ -93,6 +96,9 @@ void link_on_pause(int fd, short what, void *arg);
 
 /* ---- link_accept.c ------------------------------------------------------------------ */
 ATS_NODISCARD int link_listen(struct link *l, int listen_fd);
+/* Takes a connected socket. network: of the address that we listen at or connect to, whose wire
+ * it gets, and to be proven. */
+ATS_NODISCARD int link_take(struct link *l, int fd, bool network, struct ats_err *err);
 /* Where we connect: asks the dialer for a connection when there is none. */
 void link_want(struct link *l);
 

@@ -30,6 +30,7 @@ make_mac(const struct peer *p, const char *role, char ret_hex[ATS_PROVE_HEX])
 		.epoch = p->epoch,
 		.nonce_brain = p->its_nonce,
 		.nonce_hands = p->nonce,
+		.exporter = p->tls ? p->exporter : NULL,
 	};
 
 	ats_prove_mac(ats_secret_bytes(f->key.secret, NULL), role, &what, ret_hex);
@@ -44,8 +45,11 @@ link_prove(struct peer *p, const struct ats_msg_HELLO *its, struct ats_err *err)
 	int rc;
 
 	(void)err;
+	/* Over TLS its session goes in: nobody in between can carry a proof to another one. */
+	p->tls = ats_wire_exporter(ats_chan_wire(p->chan), p->exporter);
 	if (key->secret == NULL || its->nonce == NULL || !ats_prove_nonce_ok(its->nonce) ||
-	    its->sandbox == NULL || strcmp(its->sandbox, key->sandbox) != 0) {
+	    its->sandbox == NULL || strcmp(its->sandbox, key->sandbox) != 0 ||
+	    p->tls != (p->l->f->tls != NULL)) {
 		link_not_proven(p);
 		return 0;
 	}

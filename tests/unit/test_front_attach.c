@@ -58,6 +58,8 @@ static void
 from_network(struct rig *r, bool keep)
 {
 	char text[] = "ats1:" BOX_ID ":3:" KEY_HEX "\n";
+	const struct ats_wire_plan plain = { .kind = ATS_ADDR_TCP, .server = true };
+	struct ats_wire *w;
 	int pair[2];
 
 	if (r->f.key.secret == NULL)
@@ -67,7 +69,8 @@ from_network(struct rig *r, bool keep)
 	r->have = 0;
 	turn(r);
 	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, pair), 0);
-	ck_assert_int_eq(peer_new(r->f.link, pair[1], true), 0);
+	ck_assert_int_eq(ats_wire_new(pair[1], &plain, &w, NULL), 0);
+	ck_assert_int_eq(peer_new(r->f.link, w, true), 0);
 	r->brain = pair[0];
 }
 
