@@ -43,6 +43,7 @@ struct front {
 	struct front_options opt;
 	struct key key;
 	struct ats_tls *tls;	/* of opt.addr, where it is of that kind */
+	bool tls_elsewhere;	/* it may end before brain, at whom CAs vouch for */
 	struct event_base *base;
 	struct link *link;
 	struct calls *calls;

@@ -69,6 +69,7 @@ make_tls(struct front *f, const char *cert, const char *key, const char *ca,
 
 	ats_hmac_sha256(ats_secret_bytes(f->key.secret, NULL), ATS_PROVE_KEY, label,
 	    strlen(label), seed);
+	f->tls_elsewhere = plan.ca_pem != NULL && f->opt.connects;
 	rc = ats_tls_new(&plan, &f->tls, err);
 	ats_secret_wipe(seed, sizeof(seed));
 	return rc;

@@ -36,13 +36,22 @@ make_mac(const struct peer *p, const char *role, char ret_hex[ATS_PROVE_HEX])
 	ats_prove_mac(ats_secret_bytes(f->key.secret, NULL), role, &what, ret_hex);
 }
 
+static int
+say_proof(struct peer *p)
+{
+	char mac[ATS_PROVE_HEX];
+	struct ats_msg_PROVE m = { .mac = mac };
+	int rc;
+
+	make_mac(p, "hands", mac);
+	rc = peer_send(p, ATS_FRAME_PROVE, &m);
+	return rc == -ATS_E_EOF ? 0 : rc;
+}
+
 int
 link_prove(struct peer *p, const struct ats_msg_HELLO *its, struct ats_err *err)
 {
 	const struct key *key = &p->l->f->key;
-	char mac[ATS_PROVE_HEX];
-	struct ats_msg_PROVE m = { .mac = mac };
-	int rc;
 
 	(void)err;
 	/* Over TLS its session goes in: nobody in between can carry a proof to another one. */
@@ -54,9 +63,7 @@ link_prove(struct peer *p, const struct ats_msg_HELLO *its, struct ats_err *err)
 		return 0;
 	}
 	(void)snprintf(p->its_nonce, sizeof(p->its_nonce), "%s", its->nonce);
-	make_mac(p, "hands", mac);
-	rc = peer_send(p, ATS_FRAME_PROVE, &m);
-	return rc == -ATS_E_EOF ? 0 : rc;
+	return p->l->f->tls_elsewhere ? 0 : say_proof(p);
 }
 
 void
@@ -77,24 +84,40 @@ link_not_proven(struct peer *p)
 	peer_goodbye(p, ATS_E_PROOF, ats_err_text(ATS_E_PROOF));
 }
 
+/* Where TLS may end before brain, with somebody whom the CAs vouch for, the session may not be in
+ * brain's proof; then it is not in ours either. */
+static bool
+is_right(struct peer *p)
+{
+	char mac[ATS_PROVE_HEX];
+
+	make_mac(p, "brain", mac);
+	if (!p->l->f->tls_elsewhere || ats_prove_equal(mac, p->its_mac))
+		return ats_prove_equal(mac, p->its_mac);
+	p->tls = false;
+	make_mac(p, "brain", mac);
+	return ats_prove_equal(mac, p->its_mac);
+}
+
 /* The first whose proof is here; false when none is. It may be gone after. */
 static bool
 judge_one(struct link *l)
 {
-	char mac[ATS_PROVE_HEX];
 	struct peer *p = l->waiting;
 
 	while (p != NULL && (p->its_mac[0] == '\0' || p->said_goodbye))
 		p = p->next;
 	if (p == NULL)
 		return false;
-	make_mac(p, "brain", mac);
-	if (ats_prove_equal(mac, p->its_mac)) {
-		l->pause_ms = 0;
-		link_admit(p);
-	} else {
+	if (!is_right(p)) {
 		link_not_proven(p);
+		return true;
 	}
+	l->pause_ms = 0;
+	if (l->f->tls_elsewhere && say_proof(p) < 0)
+		peer_goodbye(p, ATS_E_NOMEM, ats_err_text(ATS_E_NOMEM));
+	else
+		link_admit(p);
 	return true;
 }
 

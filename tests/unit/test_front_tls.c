@@ -172,19 +172,24 @@ prove(struct brain *b, bool session)
 	    "\"epoch\":1,\"sandbox\":\"" BOX_ID "\",\"nonce\":\"" NONCE "\"}",
 	    ats_proto_digest());
 	say(b, ATS_FRAME_HELLO, json);
-	wait_for(b, NULL, b->prove);
+	wait_for(b, NULL, b->r->f.tls_elsewhere ? b->hello : b->prove);
 	ck_assert(!b->closed);
 	field(b->hello, "nonce", nonce, sizeof(nonce));
 	field(b->hello, "boot", boot, sizeof(boot));
-	field(b->prove, "mac", its, sizeof(its));
+	if (b->r->f.tls_elsewhere)
+		ck_assert_str_eq(b->prove, "");
 	ck_assert(ats_wire_exporter(ats_chan_wire(b->chan), exporter));
-	ats_prove_mac(key, "hands", &what, mac);
-	ck_assert_str_eq(its, mac);
 	if (!session)
 		what.exporter = NULL;
 	ats_prove_mac(key, "brain", &what, mac);
 	(void)snprintf(json, sizeof(json), "{\"mac\":\"%s\"}", mac);
 	say(b, ATS_FRAME_PROVE, json);
+	wait_for(b, NULL, b->prove);
+	field(b->prove, "mac", its, sizeof(its));
+	if (!b->r->f.tls_elsewhere)
+		what.exporter = exporter;
+	ats_prove_mac(key, "hands", &what, mac);
+	ck_assert_str_eq(its, mac);
 }
 
 static void
@@ -254,5 +259,27 @@ START_TEST(front_connects_to_whom_it_knows_only)
 }
 END_TEST
 
+/* Its proof is with the session or without, and front's is as that. */
+START_TEST(front_connects_through_one_who_ends_tls_and_waits_for_brains_proof)
+{
+	struct rig *r = rig_new(true);
+	struct brain b;
+
+	r->f.opt.connects = true;
+	r->f.link->asked = true;	/* no dialer here */
+	r->f.tls = client_of("tls brain");
+	r->f.tls_elsewhere = true;
+	for (unsigned session = 0; session < 2; session++) {
+		start(&b, r, addresses[0], true, server_of("tls brain"));
+		prove(&b, session == 1);
+		wait_for(&b, &b.ready, NULL);
+		ck_assert(b.ready);
+		end(&b);
+	}
+	end_rig(r);
+}
+END_TEST
+
 ATS_UNIT_MAIN("front_tls", front_serves_and_the_proof_is_of_this_session,
-    front_connects_to_whom_it_knows_only)
+    front_connects_to_whom_it_knows_only,
+    front_connects_through_one_who_ends_tls_and_waits_for_brains_proof)
