@@ -16,7 +16,7 @@ SOURCES = {"common/confine/base.c": "common/confine/base.c",
            "hands/confine/profiles.def": "hands/confine/filters.c"}
 MACRO = re.compile(r"\b(?:DENY|NO_FAMILY|OTHERS|NO_IOCTL|ATS_SECCOMP_(?:CALL|IF|NR)|FRONT|"
                    r"HELPER(?:_KILL)?|NO_SXID(?:_OPEN)?|"
-                   r"(?:TOOLS|SHELL|COMMAND|BARE|NONET|HOSTS|OWN|SAMEUID)(?:_NR)?(?:_IF|_GONE)?)\(")
+                   r"(?:TOOLS|SHELL|COMMAND|BARE|NONET|HOSTS|OWN|SAMEUID|DIALER)(?:_NR)?(?:_IF|_GONE)?)\(")
 GRANTS = re.compile(r"\b(?:FILES(?:_IF|_SOFT)?|WRITES)\(")
 NO_RULE = re.compile(r"/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*$", re.S | re.M)
 
