@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/addr.h"
 #include "common/buf.h"
 #include "common/conf.h"
 #include "common/log.h"
@@ -17,7 +18,13 @@
 
 struct homes;
 
-enum provider { PROVIDER_STDIO, PROVIDER_UNIX, PROVIDER_EXEC };
+enum provider {
+	PROVIDER_STDIO,
+	PROVIDER_UNIX,
+	PROVIDER_EXEC,
+	PROVIDER_CONNECT,		/* to addr */
+	PROVIDER_LISTEN,		/* at addr, where hands connects */
+};
 #define CONFIG_U64(m) uint64_t m;
 #define CONFIG_BOOL(m) bool m;
 #define CONFIG_STR(m) char *m;
@@ -31,6 +38,7 @@ struct config {
 	enum ats_log_level level;	/* log_level, parsed */
 	enum provider provider;		/* sandbox_url, parsed, with what is after its colon: */
 	const char *provider_at;	/* in sandbox_url */
+	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
 

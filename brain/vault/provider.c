@@ -13,8 +13,10 @@
 
 #define URL_MAX 200
 #define NAME_MAX_BYTES 32
+#define PIN_DIGITS 64
 
-static const char forms[] = "stdio, unix:/PATH or exec:NAME";
+static const char forms[] = "stdio, unix:/PATH, exec:NAME, tcp://HOST:PORT, tls://HOST:PORT, "
+	"ws://HOST:PORT/PATH, wss://HOST:PORT/PATH or listen: before one of these four";
 
 static bool
 is_plain(const char *s)
@@ -105,11 +107,54 @@ parse_unix(const char *at, const char *name, struct ats_err *err)
 	    sizeof(sa.sun_path) - 1);
 }
 
-/* Sets provider and provider_at by sandbox_url. */
+int
+config_check_plain(const struct config *c, const struct ats_addr *a, struct ats_err *err)
+{
+	if (ats_addr_has_tls(a) || ats_addr_is_local(a) || c->allow_plain)
+		return 0;
+	return ats_err_set(err, ATS_E_CONFIG, "%s://%s: whoever is between here and there could "
+	    "read and change all that passes; use %s://, or set sandbox.allow_plain if the way "
+	    "is protected otherwise", ats_addr_has_ws(a) ? "ws" : "tcp", a->host,
+	    ats_addr_has_ws(a) ? "wss" : "tls");
+}
+
+static int
+parse_network(struct config *c, const char *text, const char *name, struct ats_err *err)
+{
+	int rc = ats_addr_parse(text, &c->addr, err);
+
+	if (rc == 0 && c->addr.kind == ATS_ADDR_UNIX)
+		rc = ats_err_set(err, ATS_E_CONFIG, "listen: is for tcp, tls, ws and wss: an "
+		    "ats-hands of this machine listens itself, at unix:/PATH");
+	if (rc == 0 && c->addr.port == 0)
+		rc = ats_err_set(err, ATS_E_CONFIG, "%s: a port is needed", text);
+	if (rc == 0)
+		rc = config_check_plain(c, &c->addr, err);
+	if (rc == 0)
+		return 0;
+	if (err != NULL)
+		err->code = ATS_E_CONFIG;
+	(void)ats_err_wrap(err, "%s: \"sandbox.url\"", name);
+	return -ATS_E_CONFIG;
+}
+
+static bool
+starts_with(const char *s, const char *start)
+{
+	return strncmp(s, start, strlen(start)) == 0;
+}
+
+static bool
+is_network(const char *url)
+{
+	return starts_with(url, "tcp://") || starts_with(url, "tls://") ||
+	    starts_with(url, "ws://") || starts_with(url, "wss://");
+}
+
+/* Sets provider, provider_at and addr by sandbox_url. */
 static int
 parse_url(struct config *c, const char *name, struct ats_err *err)
 {
-	static const char *const later[] = { "tcp://", "tls://", "ws://", "wss://", "listen:" };
 	const char *url = c->sandbox_url;
 
 	c->provider_at = strchr(url, ':') != NULL ? strchr(url, ':') + 1 : url + strlen(url);
@@ -119,20 +164,23 @@ parse_url(struct config *c, const char *name, struct ats_err *err)
 			    "%s: \"sandbox.url\" must be at most %d bytes, without "
 			    "control characters",
 			    name, URL_MAX);
-	for (size_t i = 0; i < ATS_ARRAY_LEN(later); i++)
-		if (strncmp(url, later[i], strlen(later[i])) == 0)
-			return ats_err_set(err, ATS_E_CONFIG,
-			    "%s: \"sandbox.url\": this version does not speak %.*s; use %s", name,
-			    (int)strcspn(later[i], ":"), later[i], forms);
 	if (strcmp(url, "stdio") == 0) {
 		c->provider = PROVIDER_STDIO;
 		return 0;
 	}
-	if (strncmp(url, "unix:", 5) == 0) {
+	if (starts_with(url, "unix:")) {
 		c->provider = PROVIDER_UNIX;
 		return parse_unix(c->provider_at, name, err);
 	}
-	if (strncmp(url, "exec:", 5) != 0)
+	if (is_network(url)) {
+		c->provider = PROVIDER_CONNECT;
+		return parse_network(c, url, name, err);
+	}
+	if (starts_with(url, "listen:")) {
+		c->provider = PROVIDER_LISTEN;
+		return parse_network(c, c->provider_at, name, err);
+	}
+	if (!starts_with(url, "exec:"))
 		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.url\": \"%s\" must be %s",
 		    name, url, forms);
 	c->provider = PROVIDER_EXEC;
@@ -141,13 +189,37 @@ parse_url(struct config *c, const char *name, struct ats_err *err)
 	    c->provider_at);
 }
 
+static int
+check_tls(const struct config *c, const char *name, struct ats_err *err)
+{
+	if (c->tls_pin[0] != '\0' && (strlen(c->tls_pin) != PIN_DIGITS ||
+	    strspn(c->tls_pin, "0123456789abcdef") != PIN_DIGITS))
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.tls_pin\" must be %d "
+		    "digits of 0-9 and a-f: the SHA-256 of the server's public key "
+		    "(SubjectPublicKeyInfo)", name, PIN_DIGITS);
+	if (c->tls_ca[0] != '\0' && c->tls_ca[0] != '/')
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.tls_ca\": \"%.200s\" must "
+		    "be the absolute path of a PEM file", name, c->tls_ca);
+	return 0;
+}
+
 /* Hands' options are said where hands is started: here they would be ignored. */
 static int
 check_useless(const struct config *c, const char *name, struct ats_err *err)
 {
+	bool network = c->provider == PROVIDER_CONNECT || c->provider == PROVIDER_LISTEN;
+	bool pins = c->provider == PROVIDER_CONNECT && ats_addr_has_tls(&c->addr);
+
 	if (c->provider != PROVIDER_UNIX && c->allow_uids.n > 0)
 		return ats_err_set(err, ATS_E_CONFIG,
 		    "%s: \"sandbox.allow_uids\" is for a sandbox.url of unix: only", name);
+	if (!network && c->allow_plain)
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.allow_plain\" is for a "
+		    "sandbox.url of tcp:// and ws:// only", name);
+	if (!pins && (c->tls_ca[0] != '\0' || c->tls_pin[0] != '\0'))
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.tls_%s\" is for a "
+		    "sandbox.url of tls:// and wss:// only", name,
+		    c->tls_ca[0] != '\0' ? "ca" : "pin");
 	for (size_t i = 0; i < config_nrows && c->provider != PROVIDER_STDIO; i++)
 		if (config_is_for(i, CONFIG_HANDS) && !config_is_default(c, i))
 			return ats_err_set(err, ATS_E_CONFIG,
@@ -166,6 +238,8 @@ config_check_provider(struct config *c, const char *name, struct ats_err *err)
 		rc = check_uids(c, name, err);
 	if (rc == 0)
 		rc = parse_url(c, name, err);
+	if (rc == 0)
+		rc = check_tls(c, name, err);
 	return rc < 0 ? rc : check_useless(c, name, err);
 }
 

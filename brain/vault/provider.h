@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where sandboxes come from: sandbox.url of the configuration, and the commands that it may
- * name. With unix: and exec: hands is not ours: it was started elsewhere, has options of its
+ * name. With all but stdio hands is not ours: it was started elsewhere, has options of its
  * own, and its workspace is a path on its side. */
 #ifndef ATS_VAULT_PROVIDER_H
 #define ATS_VAULT_PROVIDER_H
@@ -20,5 +20,9 @@ ATS_NODISCARD int config_set_url(struct config *c, const char *name, const char 
 const struct ats_conf_strv *config_command(const struct config *c, const char *name);
 /* Whether a hands of this uid is one to attach to. */
 bool config_allows_uid(const struct config *c, uid_t uid);
+/* Whether an address may be used: without TLS only on this machine, or with
+ * sandbox.allow_plain. -ATS_E_CONFIG. */
+ATS_NODISCARD int config_check_plain(const struct config *c, const struct ats_addr *a,
+    struct ats_err *err);
 
 #endif

@@ -181,17 +181,76 @@ START_TEST(sandboxes_elsewhere)
 }
 END_TEST
 
+#define PIN "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+START_TEST(sandboxes_over_a_network)
+{
+	static const struct {
+		const char *text;
+		enum provider provider;
+		enum ats_addr_kind kind;
+		const char *host, *warning;
+		unsigned port;
+	} rows[] = {
+		{ FAR("tcp://127.0.0.1:9", ""), PROVIDER_CONNECT, ATS_ADDR_TCP, "127.0.0.1", NULL,
+		    9 },
+		{ FAR("ws://localhost:80/a/b", ", \"allow_plain\": true"), PROVIDER_CONNECT,
+		    ATS_ADDR_WS, "localhost", NULL, 80 },
+		{ FAR("tcp://h.example:9", ", \"allow_plain\": true"), PROVIDER_CONNECT,
+		    ATS_ADDR_TCP, "h.example", "allow_plain", 9 },
+		{ FAR("tls://h.example:443", ", \"tls_pin\": \"" PIN "\""), PROVIDER_CONNECT,
+		    ATS_ADDR_TLS, "h.example", NULL, 443 },
+		{ FAR("wss://h.example:443/x", ", \"tls_ca\": \"/etc/ca.pem\""),
+		    PROVIDER_CONNECT, ATS_ADDR_WSS, "h.example", NULL, 443 },
+		{ FAR("listen:tls://[::]:7000", ""), PROVIDER_LISTEN, ATS_ADDR_TLS, "::", NULL,
+		    7000 },
+		{ FAR("listen:tcp://[::1]:7000", ""), PROVIDER_LISTEN, ATS_ADDR_TCP, "::1", NULL,
+		    7000 },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_msg(parse(rows[i].text) == 0, "%s: %s", rows[i].text, err.text);
+		ck_assert_int_eq(conf.provider, rows[i].provider);
+		ck_assert_int_eq(conf.addr.kind, rows[i].kind);
+		ck_assert_str_eq(conf.addr.host, rows[i].host);
+		ck_assert_uint_eq(conf.addr.port, rows[i].port);
+		if (rows[i].warning == NULL)
+			ck_assert_ptr_null(config_warning(&conf, 0));
+		else
+			ck_assert_ptr_nonnull(strstr(config_warning(&conf, 0), rows[i].warning));
+		config_done(&conf);
+	}
+}
+END_TEST
+
 #define COMMANDS(x) "{\"commands\": " x "}"
 #define LONG "/0123456789012345678901234567890123456789012345678901234567890123456789"
 START_TEST(what_is_no_sandbox_elsewhere)
 {
 	static const char *const rows[][2] = {
-		{ FAR("tcp://h:1", ""), "does not speak tcp" },
-		{ FAR("tls://h:1", ""), "does not speak tls" },
-		{ FAR("ws://h:1", ""), "does not speak ws;" },
-		{ FAR("wss://h:1", ""), "does not speak wss" },
-		{ FAR("listen:unix:/x", ""), "does not speak listen" },
-		{ FAR("", ""), "must be stdio, unix:/PATH or exec:NAME" },
+		{ FAR("tcp://h:1", ""), "set sandbox.allow_plain" },
+		{ FAR("ws://h:1/p", ""), "use wss://, or set sandbox.allow_plain" },
+		{ FAR("tcp://10.0.0.1:1", ""), "use tls://, or set" },
+		{ FAR("listen:tcp://0.0.0.0:1", ""), "set sandbox.allow_plain" },
+		{ FAR("listen:ws://[::]:1/p", ""), "set sandbox.allow_plain" },
+		{ FAR("tls://h:0", ""), "a port is needed" },
+		{ FAR("tls://h", ""), "test: \"sandbox.url\": " },
+		{ FAR("tls://:1", ""), "test: \"sandbox.url\": " },
+		{ FAR("wss://h:99999/p", ""), "test: \"sandbox.url\": " },
+		{ FAR("listen:unix:/x", ""), "listens itself" },
+		{ FAR("listen:", ""), "test: \"sandbox.url\": " },
+		{ FAR("listen:stdio", ""), "test: \"sandbox.url\": " },
+		{ FAR("listen:exec:pod", ""), "test: \"sandbox.url\": " },
+		{ FAR("", ""), "must be stdio, unix:/PATH, exec:NAME, tcp://" },
+		{ FAR("TCP://h:1", ""), "must be stdio" },
+		{ FAR("exec:pod", ", \"allow_plain\": true"), "\"sandbox.allow_plain\" is for" },
+		{ FAR("tls://h:1", ", \"tls_pin\": \"ab\""), "must be 64 digits" },
+		{ FAR("tls://h:1", ", \"tls_pin\": \"" PIN "0\""), "must be 64 digits" },
+		{ FAR("tls://h:1", ", \"tls_ca\": \"ca.pem\""), "\"ca.pem\" must be the absolute" },
+		{ FAR("unix:/s", ", \"tls_ca\": \"/ca.pem\""), "\"sandbox.tls_ca\" is for" },
+		{ FAR("tcp://[::1]:1", ", \"tls_pin\": \"" PIN "\""), "\"sandbox.tls_pin\" is for" },
+		{ FAR("listen:tls://[::1]:1", ", \"tls_ca\": \"/c\""), "\"sandbox.tls_ca\" is for" },
+		{ FAR("tls://h:1", ", \"allow_uids\": [\"7\"]"), "for a sandbox.url of unix:" },
+		{ FAR("tls://h:1", ", \"network\": \"host\""), "\"sandbox.network\" has no effect" },
 		{ FAR("STDIO", ""), "must be stdio" },
 		{ FAR("stdio:", ""), "must be stdio" },
 		{ FAR("ssh:host", ""), "must be stdio" },
@@ -278,5 +337,5 @@ END_TEST
 
 ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
-    sandboxes_elsewhere, what_is_no_sandbox_elsewhere,
+    sandboxes_elsewhere, sandboxes_over_a_network, what_is_no_sandbox_elsewhere,
     engine_rows_agree_with_the_engines_own_table)
