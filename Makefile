@@ -78,6 +78,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o 
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
+	brain/vault/keys.o \
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/toolchains.o
 ENGINE := answer batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
 	door engine events exec link main mcp outcome rpc sandbox sessions sessions_table settings store \
