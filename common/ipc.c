@@ -78,6 +78,7 @@ ats_ipc_send(int sock, const struct ats_ipc_row *rows, size_t nrows,
 		if (put_field(row->sig[i], m, i, out, &len) < 0)
 			return -ATS_E_PROTO;
 	put = ats_fd_send(sock, out, len, m->fds, m->nfds);
+	explicit_bzero(out, len);
 	if (put < 0)
 		return (int)put;
 	return (size_t)put == len ? 0 : -ATS_E_SYS;
@@ -140,6 +141,7 @@ ats_ipc_recv(int sock, const struct ats_ipc_row *rows, size_t nrows, unsigned fr
 		return 0;
 	if (got < 0)
 		return (int)got;
+	m->len = (size_t)got;
 	if (decode(rows, nrows, from, (size_t)got, m) < 0) {
 		ats_ipc_done(m);
 		return -ATS_E_PROTO;
@@ -153,4 +155,6 @@ ats_ipc_done(struct ats_ipc_msg *m)
 	for (size_t i = 0; i < m->nfds; i++)
 		ats_fd_close(&m->fds[i]);
 	m->nfds = 0;
+	explicit_bzero(m->buf, m->len);
+	m->len = 0;
 }

@@ -31,6 +31,7 @@ struct ats_ipc_msg {
 	const char *s[ATS_IPC_FIELDS];	/* by field index; borrowed from buf on receive */
 	int fds[ATS_FD_PASS_MAX];
 	size_t nfds;
+	size_t len;			/* received, in buf */
 	char buf[ATS_IPC_MAX];
 };
 
@@ -40,7 +41,8 @@ ATS_NODISCARD int ats_ipc_send(int sock, const struct ats_ipc_row *rows, size_t 
     const struct ats_ipc_msg *m);
 /* Receives one message, accepting only rows with (row->from & from). Returns 1, 0 at EOF,
  * -ATS_E_AGAIN, or -ATS_E_PROTO (descriptors are closed). Received fds belong to m:
- * ats_ipc_done closes those that were not stolen (set to -1). */
+ * ats_ipc_done closes those that were not stolen (set to -1), and wipes the strings: a message
+ * may carry a key. */
 ATS_NODISCARD int ats_ipc_recv(int sock, const struct ats_ipc_row *rows, size_t nrows,
     unsigned from, struct ats_ipc_msg *ret_m);
 void ats_ipc_done(struct ats_ipc_msg *m);
