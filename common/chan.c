@@ -38,6 +38,13 @@ destroy(struct ats_chan *c)
 }
 
 void
+ats_chan_give(struct ats_chan *c, const struct ats_chan_ops *ops, void *ctx)
+{
+	c->ops = ops;
+	c->ctx = ctx;
+}
+
+void
 ats_chan_free(struct ats_chan *c)
 {
 	if (c == NULL)

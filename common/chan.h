@@ -44,6 +44,8 @@ struct ats_chan *ats_chan_new_wire(struct event_base *base, struct ats_wire *w,
     const struct ats_chan_ops *ops, void *ctx);
 /* The channel's wire, borrowed: for its exporter. */
 struct ats_wire *ats_chan_wire(const struct ats_chan *c);
+/* Another owner from here on, also from inside a callback of the one so far. */
+void ats_chan_give(struct ats_chan *c, const struct ats_chan_ops *ops, void *ctx);
 void ats_chan_free(struct ats_chan *c);	/* NULL is fine; closed() is not called */
 /* Queues one frame and writes what the socket takes at once. -ATS_E_FULL, -ATS_E_NOMEM,
  * -ATS_E_TOOBIG (over ATS_FRAME_MAX) or -ATS_E_EOF; on error nothing was queued. No callback
