@@ -73,17 +73,17 @@ CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.
 	common/confine/limits.o common/confine/seccomp_check.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 
-BRAIN_O := $(COMMON_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
+BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
-	brain/vault/keys.o \
+	brain/vault/keys.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/toolchains.o
-ENGINE := answer batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
-	door engine events exec link main mcp outcome rpc sandbox sessions sessions_table settings store \
+ENGINE := answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
+	door engine events exec link main mcp outcome proof rpc sandbox sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) proto/brain.o \
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \

@@ -15,12 +15,10 @@ send_request(int fd, enum ats_brain_msg type, const char *a, const char *b)
 	return ats_brain_send(fd, type, 1, NULL, 0);
 }
 
-int
-brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
-    struct ats_ipc_msg *m, struct ats_err *err)
+/* The answer to what was sent, or why it could not be sent. */
+static int
+take_answer(int fd, int rc, struct ats_ipc_msg *m, struct ats_err *err)
 {
-	int rc = send_request(fd, type, a, b);
-
 	if (rc == 0)
 		rc = ats_ipc_recv(fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_VAULT,
 		    m);
@@ -44,4 +42,19 @@ brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
 		    "atsctl and ats-brain belong together?");
 	ats_ipc_done(m);
 	return rc;
+}
+
+int
+brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
+    struct ats_ipc_msg *m, struct ats_err *err)
+{
+	return take_answer(fd, send_request(fd, type, a, b), m, err);
+}
+
+int
+brain_enroll(int fd, const char *workspace, bool rotate, struct ats_ipc_msg *m,
+    struct ats_err *err)
+{
+	return take_answer(fd, ats_brain_send(fd, ATS_MSG_ENROLL, 1, NULL, 0, workspace,
+	    (uint64_t)rotate), m, err);
 }

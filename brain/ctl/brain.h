@@ -33,6 +33,9 @@ const char *const *brain_environment(void);
  * becomes the error it names; -ATS_E_EOF when brain went away. */
 ATS_NODISCARD int brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
     struct ats_ipc_msg *m, struct ats_err *err);
+/* The same for ENROLL. */
+ATS_NODISCARD int brain_enroll(int fd, const char *workspace, bool rotate,
+    struct ats_ipc_msg *m, struct ats_err *err);
 
 /* ---- door.c ---- */
 #define DOOR_LINE_MAX (64u << 20)
@@ -89,6 +92,9 @@ void session_done(struct ctl_session *s);
 /* The same, but registers only. */
 ATS_NODISCARD int session_register(struct ctl *c, const struct session_ask *ask,
     struct ctl_session *s, struct ats_err *err);
+/* Where ask wants it, as the vault takes it. */
+ATS_NODISCARD int session_workspace(const struct session_ask *ask, char out[ATS_PATH_MAX],
+    struct ats_err *err);
 /* The id of ask->session, an id (taken as it is) or a name in the workspace; makes nothing.
  * fd is from brain_connect. -ATS_E_UNKNOWN_ID. */
 ATS_NODISCARD int session_find(int fd, const struct session_ask *ask,

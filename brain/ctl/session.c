@@ -68,8 +68,8 @@ add_way(char out[ATS_PATH_MAX], const char *dir)
 }
 
 /* Brain resolves it, and judges the links on the way; it may be on another machine. */
-static int
-workspace_of(const struct session_ask *ask, char out[ATS_PATH_MAX], struct ats_err *err)
+int
+session_workspace(const struct session_ask *ask, char out[ATS_PATH_MAX], struct ats_err *err)
 {
 	const char *dir = ask->workspace;
 
@@ -132,7 +132,7 @@ register_once(struct ctl *c, const struct session_ask *ask, struct ctl_session *
 	if (ask->session != NULL)
 		rc = key_of(ask->session, key, err);
 	if (rc == 0)
-		rc = workspace_of(ask, workspace, err);
+		rc = session_workspace(ask, workspace, err);
 	if (rc == 0)
 		rc = brain_ask(fd, ATS_MSG_REGISTER, workspace,
 		    ask->session != NULL ? key : ask->key, &m, err);
@@ -153,7 +153,7 @@ session_find(int fd, const struct session_ask *ask, struct ctl_session *s,
 	}
 	rc = key_of(ask->session, key, err);
 	if (rc == 0)
-		rc = workspace_of(ask, workspace, err);
+		rc = session_workspace(ask, workspace, err);
 	if (rc == 0)
 		rc = brain_ask(fd, ATS_MSG_FIND_NAMED, workspace, key, &m, err);
 	return rc < 0 ? rc : take_ids(s, &m, err);

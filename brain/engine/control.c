@@ -85,6 +85,19 @@ write_session(struct ats_json_w *w, const struct session *s, bool all)
 	(void)all;
 }
 
+/* What carries it, and whether each end knows the other by the sandbox's key: over a network. */
+static void
+write_link(struct ats_json_w *w, const struct sandbox *box)
+{
+	static const char *const kinds[] = { [ATS_ADDR_UNIX] = "unix", [ATS_ADDR_TCP] = "tcp",
+		[ATS_ADDR_TLS] = "tls", [ATS_ADDR_WS] = "ws", [ATS_ADDR_WSS] = "wss" };
+
+	if (!box->proof.wanted)
+		return;		/* its url says it all */
+	ats_json_w_str(w, "transport", kinds[box->kind]);
+	ats_json_w_bool(w, "proven", box->chan != NULL && box->proof.proven);
+}
+
 static void
 write_box(struct ats_json_w *w, const struct sandbox *box)
 {
@@ -92,6 +105,7 @@ write_box(struct ats_json_w *w, const struct sandbox *box)
 	ats_json_w_str(w, "kind", "sandbox");
 	ats_json_w_str(w, "state", sandbox_state_name(box->state));
 	ats_json_w_str(w, "url", box->e->set.sandbox_url);
+	write_link(w, box);
 	ats_json_w_str(w, "workspace", box->workspace);
 	ats_json_w_u64(w, "generation", box->generation);
 	ats_json_w_u64(w, "sessions", box->nsessions);
@@ -384,6 +398,28 @@ void
 control_sandbox_kill(struct rpc *r)
 {
 	end_box(r, false);
+}
+
+void
+control_sandbox_takeover(struct rpc *r)
+{
+	struct ats_err err = { 0 };
+	struct sandbox *box;
+	char id[64];
+
+	if (read_id(r, id, sizeof(id)) < 0)
+		return;
+	box = owned_box(r, id);
+	if (box == NULL) {
+		unknown_id(r);
+		return;
+	}
+	if (sandbox_take_over(box, &err) < 0) {
+		rpc_fail(r, &err);
+		return;
+	}
+	write_box(rpc_begin(r), box);
+	rpc_end(r);
 }
 
 void

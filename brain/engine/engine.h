@@ -9,6 +9,7 @@
 #include "brain/engine/settings.h"
 #include "common/path.h"
 
+struct arrivals;
 struct calls;
 struct door;
 struct event_base;
@@ -17,6 +18,12 @@ struct sandboxes;
 struct sessions;
 struct store;
 struct vault_link;
+
+struct trust {			/* instead of hands' own TLS key, by the configuration */
+	bool has_pin;
+	unsigned char pin[32];
+	char *ca_pem;		/* owned, or NULL */
+};
 
 struct engine {
 	struct event_base *base;
@@ -28,6 +35,8 @@ struct engine {
 	struct events *events;
 	struct door *door;
 	struct vault_link *vault;
+	struct arrivals *arrivals;	/* NULL unless hands comes in */
+	struct trust trust;
 	char state_dir[ATS_PATH_MAX];	/* ours */
 	char boxes_dir[ATS_PATH_MAX];	/* logs of hands, read only */
 	uint64_t started_us;

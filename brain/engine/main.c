@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "brain/engine/arrivals.h"
 #include "brain/engine/call.h"
 #include "brain/engine/confine.h"
 #include "brain/engine/door.h"
@@ -129,12 +130,14 @@ stop(struct engine *e)
 	sessions_flush(e->sessions);
 	door_free(e->door);
 	e->door = NULL;
+	arrivals_free(e->arrivals);
 	calls_free(e->calls);
 	e->calls = NULL;
 	sandboxes_free(e->boxes);
 	sessions_free(e->sessions);
 	events_free(e->events);
 	vault_link_free(e->vault);
+	free(e->trust.ca_pem);
 	store_close(e->store);
 	event_base_free(e->base);
 }

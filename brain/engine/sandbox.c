@@ -24,10 +24,12 @@
 #include "brain/engine/link.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
+#include "common/chan.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/map.h"
+#include "common/tls.h"
 
 #define JSON_MAX (18u << 20)
 #define LAST_WORDS_TAIL 1024
@@ -37,6 +39,7 @@
 #define DYING_MS 3000u
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_MOST_MS 5000u
+#define BACKOFF_PROOF_MS 1000u	/* at least, after a proof that failed */
 
 struct sandboxes {
 	struct engine *e;
@@ -79,6 +82,9 @@ box_free(struct sandbox *box)
 	size_t pos = 0;
 
 	link_stop(box);
+	proof_end(&box->proof);
+	link_key_clear(&box->key);
+	ats_tls_free(box->tls);
 	/* Answers that wait for room in the journal outlive their sandbox. */
 	while (box->e->calls != NULL && (c = calls_each(box->e->calls, &pos)) != NULL)
 		if (c->box == box)
@@ -250,24 +256,43 @@ say(struct sandbox *box, const char *kind, const char *text)
 static void
 ask_for_it(struct sandbox *box)
 {
+	const char *listens = settings_listen(&box->e->set);
+
 	box->state = SANDBOX_STARTING;
 	box->stay_down = false;
-	timer_in(box, box->e->set.start_ms);
-	vault_link_need(box->e, box);
+	if (listens == NULL) {
+		timer_in(box, box->e->set.start_ms);
+		vault_link_need(box->e, box);
+		return;
+	}
+	/* It comes by itself, or it does not: calls wait as long as calls wait. */
+	(void)event_del(box->timer);
+	(void)snprintf(box->last_error, sizeof(box->last_error), "no sandbox has dialed in; on its "
+	    "side run: ats-hands --connect %s --key-file FILE%s", listens,
+	    box->key.generation == 0 ? ", with what atsctl sandbox enroll prints in FILE" : "");
 }
 
 void
 sandbox_want(struct sandbox *box)
 {
-	if (box->state == SANDBOX_NONE && box->nsessions > 0 && !box->e->stopping)
+	if (box->state != SANDBOX_NONE || box->nsessions == 0 || box->e->stopping)
+		return;
+	/* Calls must not make us ask a hands that is not ours as often as they come. */
+	if (box->last_code == ATS_E_PROOF &&
+	    ats_clock_us() - box->lost_us < BACKOFF_PROOF_MS * UINT64_C(1000)) {
+		box->state = SANDBOX_BACKOFF;
+		timer_in(box, BACKOFF_PROOF_MS);
+	} else {
 		ask_for_it(box);
+	}
 }
 
 /* The next one would say the same: not tried again by itself. */
 static bool
 is_final(int code)
 {
-	return code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE || code == ATS_E_INVAL;
+	return code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE || code == ATS_E_INVAL ||
+	    code == ATS_E_TAKEN_OVER;
 }
 
 static bool
@@ -294,13 +319,16 @@ try_later(struct sandbox *box)
 	unsigned shift = box->failures > 2 ? box->failures - 2 : 0;
 	uint64_t ms = shift > 6 ? BACKOFF_MOST_MS : BACKOFF_FIRST_MS << shift;
 
+	if (box->last_code == ATS_E_PROOF && ms < BACKOFF_PROOF_MS)
+		ms = BACKOFF_PROOF_MS;
+
 	if (is_final(box->last_code)) {
 		box->failures = 0;
 		give_up(box, box->last_code);
 	} else if (box->failures > box->e->set.rebuild_limit) {
 		box->failures--;	/* the next call has one try, not all of them */
 		give_up(box, ATS_E_NO_SANDBOX);
-	} else if (box->failures <= 1) {
+	} else if (box->failures <= 1 && box->last_code != ATS_E_PROOF) {
 		ask_for_it(box);
 	} else {
 		box->state = SANDBOX_BACKOFF;
@@ -345,8 +373,11 @@ note_early(struct sandbox *box, int code, const char *why)
 static bool
 may_resume(const struct sandbox *box, int code)
 {
+	/* Who has not proven itself says nothing of the hands that we had. */
+	bool unproven = box->proof.wanted && !box->proof.proven;
+
 	return settings_elsewhere(&box->e->set) && box->boot[0] != '\0' &&
-	    (code == ATS_E_EOF || code == ATS_E_SILENT || code == ATS_E_SYS);
+	    (code == ATS_E_EOF || code == ATS_E_SILENT || code == ATS_E_SYS || unproven);
 }
 
 void
@@ -371,6 +402,7 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 	box->state = SANDBOX_DYING;
 	box->failures++;
 	box->last_code = code;
+	box->lost_us = ats_clock_us();
 	if (early && !is_final(code))
 		note_early(box, code, why);
 	else
@@ -436,7 +468,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 /* ---- what the vault says ---------------------------------------------------------- */
 
 void
-sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd)
+sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd, const char *address)
 {
 	struct ats_err err = { 0 };
 
@@ -450,7 +482,7 @@ sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd)
 		box->boot[0] = '\0';
 	box->state = SANDBOX_HELLO;
 	timer_in(box, box->e->set.start_ms);
-	if (link_start(box, fd, &err) < 0)
+	if (link_start(box, fd, address, &err) < 0)
 		sandbox_lost(box, err.code, err.text);
 }
 
@@ -485,7 +517,7 @@ sandbox_on_alive(struct sandbox *box, uint64_t generation, const char *path)
 	box->state = SANDBOX_HELLO;
 	timer_in(box, box->e->set.start_ms);
 	if (ats_fd_unix_connect(path, SOCK_STREAM, &fd, &err) < 0 ||
-	    link_start(box, fd, &err) < 0)
+	    link_start(box, fd, "", &err) < 0)
 		sandbox_lost(box, err.code, err.text);
 	else
 		say(box, "sandbox.resumed", NULL);
@@ -499,6 +531,62 @@ sandbox_on_exited(struct sandbox *box, uint64_t generation)
 	/* Before that its last frames may still be in the socket: the end of the link decides. */
 	if (box->state == SANDBOX_DYING && generation >= box->generation)
 		ended(box);
+}
+
+/* ---- over a network --------------------------------------------------------------- */
+
+void
+sandbox_key_changed(struct sandbox *box)
+{
+	box->pin_previous = false;
+	if (box->key.generation == 0 && box->proof.wanted)
+		sandbox_lost(box, ATS_E_INVAL, "its key was revoked");
+}
+
+static bool
+is_silent(const struct sandbox *box)
+{
+	return ats_clock_us() - ats_chan_last_rx_us(box->chan) >=
+	    box->e->set.heartbeat_ms * 1000;
+}
+
+int
+sandbox_on_arrival(struct sandbox *box, struct ats_chan *c, struct proof *p,
+    enum ats_addr_kind kind)
+{
+	struct ats_err err = { 0 };
+
+	if (box->state == SANDBOX_DYING)
+		return -ATS_E_BUSY;
+	if (box->state == SANDBOX_HELLO || box->state == SANDBOX_READY) {
+		if (strcmp(box->boot, p->boot) != 0 && !is_silent(box))
+			return -ATS_E_BUSY;
+		sandbox_lost(box, ATS_E_EOF, "it has connected again");
+	}
+	(void)event_del(box->timer);
+	box->state = SANDBOX_HELLO;
+	timer_in(box, box->e->set.start_ms);
+	if (link_adopt(box, c, p, kind, &err) < 0) {
+		link_goodbye(c, err.code, err.text);
+		sandbox_lost(box, err.code, err.text);
+	}
+	return 0;
+}
+
+int
+sandbox_take_over(struct sandbox *box, struct ats_err *err)
+{
+	if (!settings_elsewhere(&box->e->set) || settings_listen(&box->e->set) != NULL)
+		return ats_err_set(err, ATS_E_INVAL, "sandbox.url is %s: nobody else can have this "
+		    "sandbox", box->e->set.sandbox_url);
+	box->take_over = true;
+	box->failures = 0;
+	box->last_code = 0;
+	if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF)
+		ask_for_it(box);
+	else
+		sandbox_lost(box, ATS_E_EOF, "it is attached to again by request");
+	return 0;
 }
 
 /* ---- the rest --------------------------------------------------------------------- */

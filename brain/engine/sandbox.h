@@ -7,9 +7,12 @@
 #include <stdint.h>
 
 #include "brain/engine/call.h"
+#include "brain/engine/proof.h"
+#include "common/addr.h"
 
 struct ats_chan;
 struct ats_map;
+struct ats_tls;
 struct event;
 
 enum sandbox_state {
@@ -34,6 +37,13 @@ struct sandbox {
 	bool hello_done, resuming;
 	char boot[33];			/* of hands that we talk to */
 	uint64_t epoch, ping_seq;
+	struct link_key key;
+	struct proof proof;		/* of this link; not wanted but over a network */
+	enum ats_addr_kind kind;	/* of a link that wants proof */
+	struct ats_tls *tls;		/* of the link or of the last one, or NULL */
+	bool pin_previous;		/* TLS key by the generation before, for the next try */
+	bool take_over;			/* by people's order: hello says so once */
+	bool displaced;			/* another brain has it: only by order taken back */
 	struct ats_buf arena, delta_arena;	/* decoding frames; deltas in them */
 	struct ats_buf json, ctx;	/* encoding */
 	struct ats_map *sent;		/* id -> call */
@@ -47,7 +57,7 @@ struct sandbox {
 	struct event *retry;		/* the channel was full */
 	unsigned failures;		/* in a row */
 	uint64_t losses;		/* in all */
-	uint64_t ready_us;
+	uint64_t ready_us, lost_us;
 	char *confinement;		/* owned JSON of READY, or NULL */
 	int last_code;
 	char last_error[1024];
@@ -73,11 +83,17 @@ void sandbox_last_words(const struct sandbox *box, char *out, size_t size);
 const char *sandbox_state_name(enum sandbox_state state);
 /* Starts it unless it is there or under way. */
 void sandbox_want(struct sandbox *box);
-/* The vault's answers. fd is taken. */
-void sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd);
+/* The vault's answers. fd is taken. address: see link_start. */
+void sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd, const char *address);
 void sandbox_on_failed(struct sandbox *box, int code, const char *text);
 void sandbox_on_alive(struct sandbox *box, uint64_t generation, const char *path);
 void sandbox_on_exited(struct sandbox *box, uint64_t generation);
+/* Its keys have changed. With none a link that was proven by one ends. */
+void sandbox_key_changed(struct sandbox *box);
+/* A hands that came in and has proven to be this sandbox: takes channel and proof, which end the
+ * link that is there if that is its own or silent. -ATS_E_BUSY: they are the caller's still. */
+ATS_NODISCARD int sandbox_on_arrival(struct sandbox *box, struct ats_chan *c, struct proof *p,
+    enum ats_addr_kind kind);
 /* From the link: ready, or lost (the channel is freed by this). code is positive. */
 void sandbox_on_ready(struct sandbox *box);
 void sandbox_lost(struct sandbox *box, int code, const char *why);
@@ -85,5 +101,7 @@ void sandbox_lost(struct sandbox *box, int code, const char *why);
 void sandbox_replaced(struct sandbox *box);
 /* People's orders: end it now (it starts again with the next call), or also start it. */
 void sandbox_kill(struct sandbox *box, bool restart);
+/* Attach again, and end who is attached there. -ATS_E_INVAL: not a sandbox elsewhere. */
+ATS_NODISCARD int sandbox_take_over(struct sandbox *box, struct ats_err *err);
 
 #endif

@@ -109,3 +109,9 @@ settings_elsewhere(const struct settings *s)
 {
 	return strcmp(s->sandbox_url, "stdio") != 0;
 }
+
+const char *
+settings_listen(const struct settings *s)
+{
+	return strncmp(s->sandbox_url, "listen:", 7) == 0 ? s->sandbox_url + 7 : NULL;
+}

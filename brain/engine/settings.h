@@ -25,5 +25,7 @@ ATS_NODISCARD int settings_parse(struct settings *ret, const char *text, struct 
 
 /* Whether hands was started by somebody else: it may live on when its link is lost. */
 bool settings_elsewhere(const struct settings *s);
+/* The address where hands comes in by itself, or NULL. */
+const char *settings_listen(const struct settings *s);
 
 #endif

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/engine/arrivals.h"
 #include "brain/engine/call.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
+#include "common/digest.h"
 #include "common/log.h"
 #include "proto/brain.h"
 
@@ -84,7 +86,47 @@ on_sandbox(struct engine *e, struct ats_ipc_msg *m)
 		sandbox_on_failed(box, m->u[2] == 0 ? ATS_E_PROTO : (int)m->u[2], m->s[3]);
 		return;
 	}
-	sandbox_on_fd(box, m->u[1], ats_steal_fd(&m->fds[0]));
+	sandbox_on_fd(box, m->u[1], ats_steal_fd(&m->fds[0]), m->s[4]);
+}
+
+static void
+on_link_key(struct engine *e, const struct ats_ipc_msg *m)
+{
+	struct sandbox *box = sandboxes_find(e->boxes, m->s[0]);
+	struct ats_err err = { 0 };
+
+	if (box == NULL)
+		return;		/* it comes again with the next session */
+	if (link_key_set(&box->key, m->u[1], m->s[2], m->u[3], m->s[4], &err) < 0)
+		ats_log(ATS_LOG_ERROR, "no key for a sandbox", "sandbox=%s why=\"%s\"", box->id,
+		    err.text);
+	sandbox_key_changed(box);
+}
+
+static int
+on_listen(struct engine *e, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+
+	if (e->arrivals != NULL || m->nfds != 1)
+		return -ATS_E_PROTO;
+	e->arrivals = arrivals_new(e, ats_steal_fd(&m->fds[0]), m->s[0], m->s[1], &err);
+	if (e->arrivals == NULL)
+		ats_log(ATS_LOG_ERROR, "no sandbox can come in", "why=\"%s\"", err.text);
+	return 0;
+}
+
+static int
+on_trust(struct engine *e, const struct ats_ipc_msg *m)
+{
+	struct trust *t = &e->trust;
+
+	if (m->s[0][0] != '\0' && !ats_unhex(m->s[0], t->pin, sizeof(t->pin)))
+		return -ATS_E_PROTO;
+	t->has_pin = m->s[0][0] != '\0';
+	free(t->ca_pem);
+	t->ca_pem = m->s[1][0] != '\0' ? strdup(m->s[1]) : NULL;
+	return m->s[1][0] != '\0' && t->ca_pem == NULL ? -ATS_E_NOMEM : 0;
 }
 
 static void
@@ -120,6 +162,13 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		if (box != NULL)
 			sandbox_on_exited(box, m->u[1]);
 		return 0;
+	case ATS_MSG_LINK_KEY:
+		on_link_key(e, m);
+		return 0;
+	case ATS_MSG_LISTEN:
+		return on_listen(e, m);
+	case ATS_MSG_TRUST:
+		return on_trust(e, m);
 	case ATS_MSG_ARE_YOU_THERE:
 		check(ats_brain_send(e->vault->fd, ATS_MSG_HERE, 0, NULL, 0, m->u[0]), "here");
 		return 0;
@@ -239,6 +288,15 @@ vault_link_kill(struct engine *e, const struct sandbox *box)
 		check(ats_brain_send(e->vault->fd, ATS_MSG_KILL_SANDBOX, 0, NULL, 0, box->id,
 		          box->generation),
 		    "kill");
+}
+
+void
+vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t generation)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_KEY_PROVEN, 0, NULL, 0, box->id,
+		          generation),
+		    "proven");
 }
 
 void

@@ -21,6 +21,7 @@ struct vault_link *vault_link_new(struct engine *e, int fd);
 void vault_link_free(struct vault_link *v);
 void vault_link_need(struct engine *e, const struct sandbox *box);
 void vault_link_kill(struct engine *e, const struct sandbox *box);
+void vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t generation);
 void vault_link_idle(struct engine *e, bool idle);
 
 #endif

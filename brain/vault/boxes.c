@@ -133,7 +133,7 @@ refuse(struct vault *v, const char *id, int code, const char *text)
 {
 	/* Not worth a place in a table; an engine that does not read is caught elsewhere. */
 	(void)!ats_brain_send(v->engine.fd, ATS_MSG_SANDBOX, 0, NULL, 0, id, (uint64_t)0,
-	    (uint64_t)code, text);
+	    (uint64_t)code, text, "");
 }
 
 void
@@ -147,6 +147,11 @@ boxes_need(struct vault *v, const char *id)
 		ats_log(ATS_LOG_WARN, "engine asks for an unknown sandbox", "sandbox=%s",
 		    ats_log_quote(quoted, sizeof(quoted), id, strlen(id)));
 		refuse(v, id, ATS_E_UNKNOWN_ID, "no session has this sandbox");
+		return;
+	}
+	if (links_want_proof(v) && keys_find(v->keys, id) == NULL) {
+		refuse(v, id, ATS_E_INVAL, "this sandbox has no key to prove itself by; run: atsctl "
+		    "sandbox enroll, in its workspace");
 		return;
 	}
 	if (v->stopping || (b == NULL && (b = make(v, id)) == NULL)) {
@@ -291,7 +296,8 @@ tell(struct vault *v, struct box *b)
 	}
 	if (rc == 0 && b->owe_answer) {
 		rc = ats_brain_send(fd, ATS_MSG_SANDBOX, 0, &b->link, b->link >= 0 ? 1 : 0,
-		    b->id, b->generation, (uint64_t)b->why.code, b->why.text);
+		    b->id, b->generation, (uint64_t)b->why.code, b->why.text,
+		    links_want_proof(v) ? v->conf->addr.text : "");
 		b->owe_answer = rc < 0;
 		if (rc == 0)
 			ats_fd_close(&b->link);

@@ -16,9 +16,11 @@
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/json.h"
+#include "common/secret.h"
 #include "proto/brain.h"
 
 #define STATUS_MAX (48u << 10)
+#define ENROLL_KEY "enrolled"		/* of the session that an enrolment registers */
 
 struct client {
 	struct vault *v;
@@ -202,6 +204,48 @@ do_close(struct client *c, const struct ats_ipc_msg *m)
 	say_ok(c, m->seq, "", "");
 }
 
+/* The session keeps the sandbox known to the engine when a hands comes before any call. */
+static void
+do_enroll(struct client *c, const struct ats_ipc_msg *m)
+{
+	char real[ATS_PATH_MAX], text[KEYS_TEXT_MAX];
+	struct session *s = NULL, *gone = NULL;
+	struct ats_err err = { 0 };
+
+	if (!links_want_proof(c->v))
+		(void)ats_err_set(&err, ATS_E_INVAL, "sandbox.url is %s: a sandbox proves that it "
+		    "has a key where it is reached over a network", c->v->conf->sandbox_url);
+	else if (check_workspace(c, m->s[0], real, &err) == 0)
+		(void)!reg_add(c->v->reg, c->uid, real, ENROLL_KEY, &s, &gone, &err);
+	if (gone != NULL)
+		engine_session_gone(c->v, gone);
+	if (s == NULL || links_enroll(c->v, s->box, m->u[1] == 1, text, &err) < 0) {
+		say_err(c, m->seq, &err);
+		return;
+	}
+	say_ok(c, m->seq, text, s->box);
+	ats_secret_wipe(text, sizeof(text));
+	engine_sync(c->v);
+}
+
+static void
+do_revoke(struct client *c, const struct ats_ipc_msg *m)
+{
+	const struct session *s;
+	struct ats_err err = { 0 };
+
+	if (links_revoke(c->v, m->s[0], &err) < 0) {
+		say_err(c, m->seq, &err);
+		return;
+	}
+	s = reg_find_box(c->v->reg, m->s[0]);
+	if (s != NULL)
+		s = reg_find_named(c->v->reg, s->uid, s->workspace, ENROLL_KEY);
+	if (s != NULL)
+		engine_session_gone(c->v, reg_take(c->v->reg, s->id));
+	say_ok(c, m->seq, "", "");
+}
+
 static void
 add_boxes(const struct vault *v, struct ats_json_w *w)
 {
@@ -241,6 +285,7 @@ do_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_u64(&w, "starts", v->engine.nstarts);
 	ats_json_w_end(&w);
 	ats_json_w_str(&w, "sandbox_url", v->conf->sandbox_url);
+	ats_json_w_u64(&w, "enrolled", keys_count(v->keys));
 	ats_json_w_u64(&w, "sessions", reg_count(v->reg));
 	ats_json_w_u64(&w, "clients", v->nclients);
 	ats_json_w_bool(&w, "stopping", v->stopping);
@@ -275,6 +320,12 @@ on_message(struct client *c, const struct ats_ipc_msg *m)
 		break;
 	case ATS_MSG_CLOSE_SESSION:
 		do_close(c, m);
+		break;
+	case ATS_MSG_ENROLL:
+		do_enroll(c, m);
+		break;
+	case ATS_MSG_REVOKE:
+		do_revoke(c, m);
 		break;
 	case ATS_MSG_VAULT_STATUS:
 		do_status(c, m);

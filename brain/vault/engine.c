@@ -5,7 +5,7 @@
  * a session that a user registered. A message that is not its own to send ends it.
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
- * sends as much as the socket takes, in the order settings, closed sessions, sessions,
+ * sends as much as the socket takes, in the order settings, closed sessions, sessions, keys,
  * sandboxes; a new engine is simply owed everything again. */
 #include <errno.h>
 #include <event2/event.h>
@@ -55,9 +55,8 @@ order_kill(struct vault *v)
 		vault_die(v, "the spawner does not answer");
 }
 
-/* It broke the rules, or does not take what it is sent: a fresh one takes over. */
-static void
-kill_engine(struct vault *v, const char *why)
+void
+engine_kill(struct vault *v, const char *why)
 {
 	ats_log(ATS_LOG_ERROR, "engine is killed", "pid=%d why=\"%s\"", (int)v->engine.pid, why);
 	order_kill(v);
@@ -76,7 +75,7 @@ on_watch(evutil_socket_t fd, short what, void *arg)
 	if (!e->ready || v->stopping)
 		return;
 	if (e->missed >= VAULT_WATCH_MISSED) {
-		kill_engine(v, "it does not answer");
+		engine_kill(v, "it does not answer");
 		return;
 	}
 	e->missed++;
@@ -145,6 +144,9 @@ on_message(struct vault *v, const struct ats_ipc_msg *m)
 	case ATS_MSG_KILL_SANDBOX:
 		boxes_kill(v, m->s[0], m->u[1]);
 		break;
+	case ATS_MSG_KEY_PROVEN:
+		links_proven(v, m->s[0], m->u[1]);
+		break;
 	case ATS_MSG_IDLE:
 		v->engine.idle = m->u[0] != 0;
 		vault_check_idle(v);
@@ -175,7 +177,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if (rc == 0)
 		on_eof(v);
 	else if (rc < 0 && rc != -ATS_E_AGAIN)
-		kill_engine(v, ats_err_text(rc));
+		engine_kill(v, ats_err_text(rc));
 	else
 		engine_sync(v);
 }
@@ -235,6 +237,8 @@ tell_sessions(struct vault *v)
 		rc = ats_brain_send(v->engine.fd, ATS_MSG_SESSION, 0, NULL, 0, s->id, s->box,
 		    s->uid, s->workspace, s->key);
 		s->told = rc == 0;
+		if (s->told)
+			links_owe(v, s->box);
 	}
 	return rc;
 }
@@ -253,6 +257,8 @@ engine_sync(struct vault *v)
 	if (rc == 0)
 		rc = tell_sessions(v);
 	if (rc == 0)
+		rc = links_sync(v);
+	if (rc == 0)
 		rc = boxes_sync(v);
 	if (rc == 0 && v->stopping) {
 		rc = ats_brain_send(e->fd, ATS_MSG_QUIT, 0, NULL, 0);
@@ -261,7 +267,7 @@ engine_sync(struct vault *v)
 	if (rc == -ATS_E_AGAIN)
 		(void)event_add(e->wr, NULL);
 	else if (rc < 0)
-		kill_engine(v, ats_err_text(rc));
+		engine_kill(v, ats_err_text(rc));
 }
 
 void
@@ -290,6 +296,7 @@ owe_everything(struct vault *v)
 		s->told = s->confirmed = false;
 	forget_closed(&v->engine);
 	boxes_engine_gone(v);
+	links_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
 	v->engine.idle = true;		/* until it says otherwise */
 }

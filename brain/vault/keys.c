@@ -298,6 +298,12 @@ keys_find(const struct keys *k, const char *id)
 	return ats_map_get_str(k->byid, id);
 }
 
+size_t
+keys_count(const struct keys *k)
+{
+	return ats_map_count(k->byid);
+}
+
 struct enrolled *
 keys_each(const struct keys *k, size_t *pos)
 {

@@ -28,6 +28,7 @@ ATS_NODISCARD int keys_open(const char *dir, size_t max, struct keys **ret,
     struct ats_err *err);
 void keys_free(struct keys *k);
 struct enrolled *keys_find(const struct keys *k, const char *id);
+size_t keys_count(const struct keys *k);
 struct enrolled *keys_each(const struct keys *k, size_t *pos);
 /* A new key, on the disk when this returns. again: also of one that is enrolled; then its key
  * so far is accepted until keys_proven. -ATS_E_EXISTS, -ATS_E_FULL, -ATS_E_SYS. */

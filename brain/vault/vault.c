@@ -200,6 +200,7 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	v->spawner_pid = fds->spawner_pid;
 	v->listener = fds->listener;
 	v->door = fds->door;
+	v->arrivals = -1;
 	v->ready_fd = fds->ready;
 	v->notify_fd = fds->notify;
 	v->engine.fd = -1;
@@ -208,6 +209,10 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	if (rc == 0)
 		rc = reg_open(dir, (size_t)conf->max_sessions,
 		    (int64_t)conf->journal_days * 86400000, &v->reg, err);
+	if (rc == 0)
+		rc = keys_open(dir, (size_t)conf->max_sessions, &v->keys, err);
+	if (rc == 0)
+		rc = links_open(v, err);
 	if (rc == 0 && make_events(v) < 0)
 		rc = ats_err_set(err, ATS_E_NOMEM, "event loop: out of memory");
 	if (rc == 0)
@@ -246,6 +251,7 @@ vault_free(struct vault *v)
 	engine_free(v);
 	boxes_free(v);
 	reg_free(v->reg);
+	keys_free(v->keys);
 	free_event(v->spawner_rd);
 	free_event(v->accept_ev);
 	free_event(v->idle_timer);
@@ -257,6 +263,8 @@ vault_free(struct vault *v)
 	ats_fd_close(&v->spawner);
 	ats_fd_close(&v->listener);
 	ats_fd_close(&v->door);
+	ats_fd_close(&v->arrivals);
+	free(v->ca_pem);
 	ats_fd_close(&v->notify_fd);
 	ats_fd_close(&v->ready_fd);
 	free(v);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "brain/vault/config.h"
+#include "brain/vault/keys.h"
 #include "brain/vault/register.h"
 #include "brain/vault/workspace.h"
 #include "common/ipc.h"
@@ -46,7 +47,7 @@ struct engine {				/* what the vault knows of it */
 	uint64_t asked;			/* ARE_YOU_THERE: the number of the last one */
 	unsigned missed;		/* sent since it was last heard of */
 	pid_t pid;
-	bool ordered, ready, idle, settings_told, quit_told;
+	bool ordered, ready, idle, settings_told, listen_told, trust_told, quit_told;
 	uint64_t starts_ms[VAULT_STARTS];
 	unsigned nstarts;		/* in all */
 	struct session *closed;		/* owned; SESSION_CLOSED is owed */
@@ -59,8 +60,11 @@ struct vault {
 	const struct homes *homes;
 	char engine_dir[ATS_PATH_MAX];	/* its state directory */
 	struct reg *reg;
+	struct keys *keys;
 	uid_t uid;
 	int spawner, listener, door, ready_fd, notify_fd;
+	int arrivals;			/* where hands come in, or -1 */
+	char *ca_pem;			/* owned; of sandbox.tls_ca, or NULL */
 	pid_t spawner_pid;
 	struct event *spawner_rd, *accept_ev, *idle_timer, *stop_timer, *sig_int, *sig_term;
 	struct engine engine;
@@ -101,6 +105,8 @@ void engine_on_exited(struct vault *v, uint64_t code, uint64_t sig);
 void engine_sync(struct vault *v);
 /* Takes s, which left the table: the engine is told if it knows of it. */
 void engine_session_gone(struct vault *v, struct session *s);
+/* It broke the rules, or does not take what it is sent: a fresh one takes over. */
+void engine_kill(struct vault *v, const char *why);
 void engine_free(struct vault *v);
 
 /* boxes.c */
@@ -114,6 +120,22 @@ void boxes_engine_gone(struct vault *v);
 /* Sends what is owed; as ats_brain_send. */
 ATS_NODISCARD int boxes_sync(struct vault *v);
 void boxes_free(struct vault *v);
+
+/* links.c: links over a network */
+/* Before the vault is confined: listens for hands, reads sandbox.tls_ca. */
+ATS_NODISCARD int links_open(struct vault *v, struct ats_err *err);
+/* Whether hands has to prove that it has a key. */
+bool links_want_proof(const struct vault *v);
+/* Makes a key for the sandbox; out is the enrolment, to be wiped. */
+ATS_NODISCARD int links_enroll(struct vault *v, const char *box, bool again,
+    char out[KEYS_TEXT_MAX], struct ats_err *err);
+ATS_NODISCARD int links_revoke(struct vault *v, const char *box, struct ats_err *err);
+/* The engine got to know of a sandbox: its key is owed. */
+void links_owe(struct vault *v, const char *box);
+void links_proven(struct vault *v, const char *box, uint64_t generation);
+void links_engine_gone(struct vault *v);
+/* Sends what is owed; as ats_brain_send. */
+ATS_NODISCARD int links_sync(struct vault *v);
 
 /* clients.c */
 ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);

@@ -188,11 +188,11 @@ class Engine:
     def need(self, box):
         ats.equal(self.expect("NEED_SANDBOX"), [box])
 
-    def give(self, box):
-        """Answers NEED_SANDBOX; the link is not ready yet."""
-        ours, theirs = socket.socketpair()
+    def give(self, box, pair=None, address=""):
+        """Answers NEED_SANDBOX; the link is not ready yet. address: it wants proof."""
+        ours, theirs = pair or socket.socketpair()
         self.generation[box] = self.generation.get(box, 0) + 1
-        self.tell("SANDBOX", box, self.generation[box], 0, "", fds=[theirs.fileno()])
+        self.tell("SANDBOX", box, self.generation[box], 0, "", address, fds=[theirs.fileno()])
         theirs.close()
         self.boots += 1
         h = FakeHands(ours, "boot%d" % self.boots)

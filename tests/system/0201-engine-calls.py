@@ -458,13 +458,13 @@ def _(home):
     i = ask(d, "Read", file_path="a")
     for _ in range(4):
         e.need(b)
-        e.tell("SANDBOX", b, 0, 1, "no memory for it")
+        e.tell("SANDBOX", b, 0, 1, "no memory for it", "")
     r = d.answer(i)["result"]
     ats.equal((r["outcome"], r["code"]), ("not_started", "no_sandbox"))
     ats.contains(text({"result": r}), "no memory for it")
     i = ask(d, "Read", file_path="a")
     e.need(b)
-    e.tell("SANDBOX", b, 0, 300, "layer x is off")    # not worth a retry
+    e.tell("SANDBOX", b, 0, 300, "layer x is off", "")    # not worth a retry
     ats.contains(text(d.answer(i)), "layer x is off")
     i = ask(d, "Read", file_path="a")
     h = e.hands(b)

@@ -231,7 +231,7 @@ def _(home):
     d = e.door(s, "nonce")
     i, j = send(d, BASH), send(d, dict(EDIT, call_id="e"))
     e.need(b)
-    e.tell("SANDBOX", b, 0, 300, "layer x is off")
+    e.tell("SANDBOX", b, 0, 300, "layer x is off", "")
     for k in (i, j):
         ats.equal(d.answer(k)["result"]["outcome"], "unknown")
 

@@ -103,7 +103,7 @@ def _(home):
         e.need(b)
         e.tell("SESSION_CLOSED", s)
         ats.equal(d.answer(i)["result"]["outcome"], "not_started")
-        e.tell("SANDBOX", b, 1, 302, "no")
+        e.tell("SANDBOX", b, 1, 302, "no", "")
     ats.until(lambda: watcher.request("ats/sandbox.list")["sandboxes"] == [], "all are gone")
 
 
