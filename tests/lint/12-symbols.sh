@@ -15,7 +15,7 @@ symbols() {
 	test -z "$lines" || complain "$BUILD/$1:
 $lines"
 }
-symbols ats-engine ' [A-Za-z] (vault_|credential|config_|children_|spawner_|ats_secret_|register_|workspace_)'
+symbols ats-engine ' [A-Za-z] (vault_|credential|config_|children_|spawner_|keys_|links_|register_|workspace_)'
 symbols ats-engine ' U (exec[a-z]*|fexecve|fork|vfork|clone|posix_spawnp?|system|popen)(@.*)?$'
 symbols ats-engine ' [TtDdBb] (hands_|worker_|zygote_|front_|tool_registry)'
 symbols ats-brain ' [TtDdBb] (door_|rpc_|mcp_|store_|dispatch_|front_|zygote_|tool_registry|ats_chan_|ats_msg_)'
