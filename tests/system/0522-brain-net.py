@@ -3,10 +3,14 @@
 """Links over a network, brain's side: who must prove what, keys that end, hands that comes in. The
 engine between a fake vault and a scripted hands; then all of brain."""
 import contextlib
+import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
+import ssl
+import subprocess
 import sys
 import time
 
@@ -372,6 +376,67 @@ def _(home):
     h.result(f, "survived")
     ats.equal(text(d.answer(i)), "survived")
     listener.close()
+
+
+# ---- TLS that ends before hands -----------------------------------------------------------------
+
+def certificate(home):
+    """(context, pin, path of the certificate): a server's that the configuration may name."""
+    key, cert = os.path.join(home.dir, "key.pem"), os.path.join(home.dir, "cert.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", key,
+                    "-out", cert, "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.1",
+                    "-days", "2"], check=True, capture_output=True)
+    pem = subprocess.run(["openssl", "x509", "-in", cert, "-noout", "-pubkey"], check=True,
+                         capture_output=True).stdout
+    spki = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "der"], input=pem, check=True,
+                          capture_output=True).stdout
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context, hashlib.sha256(spki).hexdigest(), cert
+
+
+def over_tls(e, box, context):
+    """A hands behind something that ends TLS; None: brain does not take its certificate."""
+    e.need(box)
+    pair = netlink.tcp_pair()
+    e.give(box, pair, "tls://127.0.0.1:1")
+    pair[0].settimeout(ats.TIMEOUT)
+    try:
+        sock = context.wrap_socket(pair[0], server_side=True)
+        k = netlink.Key("ats1:%s:%d:%s" % (box, GEN, KEY.hex()))
+        h = netlink.NetHands(sock, k)
+        e.home.open_things.append(h)
+        h.answer()
+        return h
+    except (OSError, ats.Failure):
+        return None
+
+
+@ats.test("TLS by a certificate that the configuration names, by pin or authority, and no other")
+def _(home):
+    if not shutil.which("openssl"):
+        ats.skip("takes openssl(1)")
+    context, pin, cert = certificate(home)
+    with open(cert, encoding="ascii") as f:
+        pem = f.read()
+    e, _, b, d = up(home)
+    i = d.send("ats/tool.call", CALL)
+    for pin_said, ca, right in ((pin, "", True), ("00" * 32, "", False), ("", pem, True),
+                                ("", "", False)):
+        e.tell("TRUST", pin_said, ca)
+        h = over_tls(e, b, context)
+        ats.equal(h is not None, right, (pin_said, ca))
+        if right:
+            h.prove()
+            h.check_brain()
+            h.ready()
+            h.result(h.call(), "by tls")
+            ats.equal(text(d.answer(i)), "by tls")
+            box = d.request("ats/sandbox.list")["sandboxes"][0]
+            ats.equal((box["transport"], box["proven"]), ("tls", True))
+            i = d.send("ats/tool.call", CALL)
+            h.close()
+        e.unlinked(b)
 
 
 # ---- all of brain -------------------------------------------------------------------------------
