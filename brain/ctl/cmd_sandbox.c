@@ -42,9 +42,9 @@ enroll(struct ctl *c, const char *workspace, bool rotate)
 	else
 		(void)printf("%s\n", m.s[0]);
 	if (!c->json && isatty(STDERR_FILENO))
-		(void)fprintf(stderr, "This is the key of %s, shown once. Put it into a file on its "
-		    "side, and start there:\n  ats-hands --workspace DIR --listen ADDRESS --key-file "
-		    "FILE\n(--connect ADDRESS where brain listens)\n", m.s[1]);
+		(void)fprintf(stderr, "This is the key of %s, shown once. Put it into a file on "
+		    "its side, and start there:\n  ats-hands --workspace DIR --listen ADDRESS "
+		    "--key-file FILE\n(--connect ADDRESS where brain listens)\n", m.s[1]);
 	ats_ipc_done(&m);
 	return fflush(stdout) == 0 ? CTL_OK : ctl_fail(CTL_FAIL, "sandbox: cannot print the key; "
 	    "atsctl sandbox enroll --rotate makes another");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Frames from hands, row by row. Runs in the engine; everything that comes is a sandbox's.
- * A handler that is missing for a row does not compile. Negative returns end the link. Over a
- * network nothing that a hello says is taken before its sender has proven its key. */
-#include "brain/engine/link.h"
+ * A handler that is missing for a row does not compile. Negative returns end the link. */
+#include "brain/engine/link_hello.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,13 +15,9 @@
 #include "brain/engine/vault_link.h"
 #include "common/chan.h"
 #include "common/clock.h"
-#include "common/digest.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/map.h"
-#include "common/secret.h"
-#include "common/tls.h"
-#include "common/wire.h"
 
 #define RUNNING_MAX 16384
 
@@ -81,132 +75,22 @@ link_heartbeat(struct sandbox *box)
 	return 0;
 }
 
-void
-link_goodbye(struct ats_chan *c, int code, const char *text)
-{
-	const struct ats_frame_row *row = &ats_frame_rows[ATS_FRAME_GOODBYE];
-	struct ats_msg_GOODBYE m = { .code = ats_err_name(code), .text = text };
-	struct ats_buf json ATS_CLEANUP_BUF = { 0 };
-
-	ats_buf_init(&json, 2048);
-	if (ats_msg_encode(&row->shape, &m, &json, NULL) == 0)
-		(void)!ats_chan_send(c, row->type, row->kind, 0, json.data, json.len, NULL, 0);
-}
-
-static int
-send_hello(struct sandbox *box, struct ats_err *err)
-{
-	bool proof = box->proof.wanted;
-	struct ats_msg_HELLO m = {
-		.version_min = ATS_PROTO_VERSION, .has_version_min = true,
-		.version_max = ATS_PROTO_VERSION, .has_version_max = true,
-		.digest = ats_proto_digest(), .role = "brain",
-		.boot = box->boot[0] == '\0' ? NULL : box->boot,
-		.epoch = box->epoch, .has_epoch = true,
-		.sandbox = proof ? box->id : NULL,
-		.nonce = proof ? box->proof.nonce : NULL,
-		/* Hands may not have noticed yet that our last link is gone. */
-		.takeover = box->take_over || (proof && box->boot[0] != '\0' && !box->displaced),
-	};
-
-	m.has_takeover = m.takeover;
-	return link_send(box, ATS_FRAME_HELLO, 0, &m, err);
-}
-
-static int
-send_prove(struct sandbox *box, struct ats_err *err)
-{
-	struct ats_msg_PROVE m;
-	char mac[ATS_PROVE_HEX];
-
-	proof_ours(&box->proof, &box->key, mac);
-	m.mac = mac;
-	return link_send(box, ATS_FRAME_PROVE, 0, &m, err);
-}
-
-/* why is for our log: the peer hears the same for whatever it was. */
-static int
-not_proven(struct sandbox *box, const char *why, struct ats_err *err)
-{
-	ats_log(ATS_LOG_WARN, "a sandbox did not prove itself", "sandbox=%s why=\"%s\"", box->id,
-	    why);
-	link_goodbye(box->chan, ATS_E_PROOF, PROOF_TEXT);
-	return ats_err_set(err, ATS_E_PROOF, PROOF_TEXT);
-}
-
 /* ---- receiving ------------------------------------------------------------------- */
-
-int
-link_check_hello(const struct ats_msg_HELLO *m, struct ats_err *err)
-{
-	if (m->version_min > ATS_PROTO_VERSION || m->version_max < ATS_PROTO_VERSION)
-		return ats_err_set(err, ATS_E_VERSION, "hands speaks versions %llu to %llu, we %u",
-		    (unsigned long long)m->version_min, (unsigned long long)m->version_max,
-		    ATS_PROTO_VERSION);
-	if (m->version_max == ATS_PROTO_VERSION && strcmp(m->digest, ats_proto_digest()) != 0)
-		return ats_err_set(err, ATS_E_VERSION, "hands was built from other tables");
-	if (strcmp(m->role, "hands") != 0 || m->boot == NULL)
-		return ats_err_set(err, ATS_E_PROTO, "hello: not from hands");
-	return 0;
-}
-
-/* What hands says of itself counts from here on. */
-static int
-take_hands(struct sandbox *box, const char *boot, const char *workspace, struct ats_err *err)
-{
-	if (workspace != NULL && strcmp(workspace, box->workspace) != 0)
-		return ats_err_set(err, ATS_E_INVAL,
-		    "the sandbox at %s has the workspace %s, not %s; name that one",
-		    box->e->set.sandbox_url, workspace, box->workspace);
-	if (box->boot[0] != '\0' && strcmp(box->boot, boot) != 0)
-		sandbox_replaced(box);
-	(void)snprintf(box->boot, sizeof(box->boot), "%s", boot);
-	box->take_over = box->displaced = false;
-	return 0;
-}
 
 static int
 on_HELLO(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_HELLO *m,
     struct ats_err *err)
 {
-	int rc;
-
 	(void)f;
-	if (box->hello_done)
-		return ats_err_set(err, ATS_E_STATE, "a second hello");
-	rc = link_check_hello(m, err);
-	if (rc < 0)
-		return rc;
-	box->hello_done = true;
-	if (!box->proof.wanted)
-		return take_hands(box, m->boot, m->workspace, err);
-	if (!proof_hello(&box->proof, m, ats_chan_wire(box->chan)))
-		return not_proven(box, "its hello asks for no proof", err);
-	if (strcmp(box->proof.sandbox, box->id) != 0)
-		return not_proven(box, "it is another sandbox", err);
-	/* Where TLS ends before hands, its MAC shows first whether the session is in it. */
-	return box->proof.tls_elsewhere ? 0 : send_prove(box, err);
+	return link_on_hello(box, m, err);
 }
 
 static int
 on_PROVE(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_PROVE *m,
     struct ats_err *err)
 {
-	int rc = 0;
-
 	(void)f;
-	if (!box->proof.wanted || !box->hello_done || box->proof.proven)
-		return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
-	if (!proof_check(&box->proof, &box->key, m->mac))
-		return not_proven(box, link_key_find(&box->key, box->proof.generation) == NULL ?
-		    "its generation does not count" : "the MAC is wrong", err);
-	if (box->proof.tls_elsewhere)
-		rc = send_prove(box, err);
-	if (rc < 0)
-		return rc;
-	if (link_key_proven(&box->key, box->proof.generation))
-		vault_link_proven(box->e, box, box->proof.generation);
-	return take_hands(box, box->proof.boot, box->proof.workspace, err);
+	return link_on_prove(box, m, err);
 }
 
 static int
@@ -383,8 +267,8 @@ on_GOODBYE(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_
 		return ats_err_set(err, ATS_E_EOF, "hands said goodbye: %s: %s", m->code, quoted);
 	if (code == ATS_E_TAKEN_OVER) {
 		box->displaced = true;
-		return ats_err_set(err, code, "another brain took this sandbox over; atsctl sandbox "
-		    "takeover %s takes it back", box->id);
+		return ats_err_set(err, code, "another brain took this sandbox over; atsctl "
+		    "sandbox takeover %s takes it back", box->id);
 	}
 	if (code == ATS_E_UNAVAILABLE || code == ATS_E_CONFINE)
 		return ats_err_set(err, code, "%s: %s", ats_err_name(code), quoted);
@@ -463,7 +347,7 @@ on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
 	id = ats_frame_row_id(row);
 	if (box->proof.wanted && !box->proof.proven && id != ATS_FRAME_HELLO &&
 	    id != ATS_FRAME_PROVE && id != ATS_FRAME_GOODBYE)
-		return not_proven(box, "it goes on without a proof", err);
+		return link_not_proven(box, "it goes on without a proof", err);
 	if (id != ATS_FRAME_EVENT_STDOUT && id != ATS_FRAME_EVENT_STDERR)
 		return 0;
 	c = ats_map_get(box->sent, h->call);
@@ -507,52 +391,6 @@ static const struct ats_chan_ops ops = {
 	.closed = on_closed,
 };
 
-/* Whom we take at the other end of TLS: what the configuration says, else hands' own key, which
- * follows from the sandbox's. */
-static int
-make_tls(struct sandbox *box, struct ats_err *err)
-{
-	const struct trust *t = &box->e->trust;
-	unsigned char seed[ATS_TLS_SEED], pin[ATS_TLS_PIN];
-	uint64_t generation = box->pin_previous && box->key.previous != 0 ? box->key.previous :
-	    box->key.generation;
-	const unsigned char *key = link_key_find(&box->key, generation);
-	struct ats_tls_plan plan = { .pin = t->has_pin ? t->pin : NULL, .ca_pem = t->ca_pem };
-	int rc = 0;
-
-	if (plan.pin == NULL && plan.ca_pem == NULL) {
-		if (key == NULL)
-			return ats_err_set(err, ATS_E_PROOF, PROOF_TEXT);
-		ats_hmac_sha256(key, ATS_PROVE_KEY, "tls hands", strlen("tls hands"), seed);
-		rc = ats_tls_seed_pin(seed, pin, err);
-		ats_secret_wipe(seed, sizeof(seed));
-		plan.pin = pin;
-	}
-	ats_tls_free(box->tls);
-	box->tls = NULL;
-	return rc < 0 ? rc : ats_tls_new(&plan, &box->tls, err);
-}
-
-static int
-connect_chan(struct sandbox *box, int fd, const struct ats_addr *addr, struct ats_err *err)
-{
-	struct ats_wire_plan plan = { .kind = addr->kind, .host = addr->host,
-		.path = addr->path };
-	struct ats_wire *w;
-	int rc = ats_addr_has_tls(addr) ? make_tls(box, err) : 0;
-
-	if (rc < 0) {
-		(void)close(fd);
-		return rc;
-	}
-	plan.tls = box->tls;
-	rc = ats_wire_new(fd, &plan, &w, err);
-	if (rc < 0)
-		return rc;
-	box->chan = ats_chan_new_wire(box->e->base, w, &ops, box);
-	return box->chan == NULL ? ats_err_set(err, ATS_E_NOMEM, "link") : 0;
-}
-
 int
 link_start(struct sandbox *box, int fd, const char *address, struct ats_err *err)
 {
@@ -576,12 +414,12 @@ link_start(struct sandbox *box, int fd, const char *address, struct ats_err *err
 		}
 		box->proof.tls_elsewhere = box->e->trust.has_pin || box->e->trust.ca_pem != NULL;
 		box->kind = addr.kind;
-		rc = connect_chan(box, fd, &addr, err);
+		rc = link_connect(box, fd, &addr, &ops, err);
 		if (rc < 0)
 			return rc;
 	}
 	/* One that has left already may have said why: it is read, then its end is seen. */
-	rc = send_hello(box, err);
+	rc = link_hello(box, err);
 	return rc == -ATS_E_EOF ? 0 : rc;
 }
 
@@ -599,7 +437,7 @@ link_adopt(struct sandbox *box, struct ats_chan *c, struct proof *p, enum ats_ad
 	ats_chan_give(c, &ops, box);
 	if (link_key_proven(&box->key, box->proof.generation))
 		vault_link_proven(box->e, box, box->proof.generation);
-	return take_hands(box, box->proof.boot, box->proof.workspace, err);
+	return link_take_hands(box, box->proof.boot, box->proof.workspace, err);
 }
 
 void

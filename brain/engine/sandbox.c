@@ -24,7 +24,6 @@
 #include "brain/engine/link.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
-#include "common/chan.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -531,62 +530,6 @@ sandbox_on_exited(struct sandbox *box, uint64_t generation)
 	/* Before that its last frames may still be in the socket: the end of the link decides. */
 	if (box->state == SANDBOX_DYING && generation >= box->generation)
 		ended(box);
-}
-
-/* ---- over a network --------------------------------------------------------------- */
-
-void
-sandbox_key_changed(struct sandbox *box)
-{
-	box->pin_previous = false;
-	if (box->key.generation == 0 && box->proof.wanted)
-		sandbox_lost(box, ATS_E_INVAL, "its key was revoked");
-}
-
-static bool
-is_silent(const struct sandbox *box)
-{
-	return ats_clock_us() - ats_chan_last_rx_us(box->chan) >=
-	    box->e->set.heartbeat_ms * 1000;
-}
-
-int
-sandbox_on_arrival(struct sandbox *box, struct ats_chan *c, struct proof *p,
-    enum ats_addr_kind kind)
-{
-	struct ats_err err = { 0 };
-
-	if (box->state == SANDBOX_DYING)
-		return -ATS_E_BUSY;
-	if (box->state == SANDBOX_HELLO || box->state == SANDBOX_READY) {
-		if (strcmp(box->boot, p->boot) != 0 && !is_silent(box))
-			return -ATS_E_BUSY;
-		sandbox_lost(box, ATS_E_EOF, "it has connected again");
-	}
-	(void)event_del(box->timer);
-	box->state = SANDBOX_HELLO;
-	timer_in(box, box->e->set.start_ms);
-	if (link_adopt(box, c, p, kind, &err) < 0) {
-		link_goodbye(c, err.code, err.text);
-		sandbox_lost(box, err.code, err.text);
-	}
-	return 0;
-}
-
-int
-sandbox_take_over(struct sandbox *box, struct ats_err *err)
-{
-	if (!settings_elsewhere(&box->e->set) || settings_listen(&box->e->set) != NULL)
-		return ats_err_set(err, ATS_E_INVAL, "sandbox.url is %s: nobody else can have this "
-		    "sandbox", box->e->set.sandbox_url);
-	box->take_over = true;
-	box->failures = 0;
-	box->last_code = 0;
-	if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF)
-		ask_for_it(box);
-	else
-		sandbox_lost(box, ATS_E_EOF, "it is attached to again by request");
-	return 0;
 }
 
 /* ---- the rest --------------------------------------------------------------------- */

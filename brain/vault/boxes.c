@@ -150,8 +150,8 @@ boxes_need(struct vault *v, const char *id)
 		return;
 	}
 	if (links_want_proof(v) && keys_find(v->keys, id) == NULL) {
-		refuse(v, id, ATS_E_INVAL, "this sandbox has no key to prove itself by; run: atsctl "
-		    "sandbox enroll, in its workspace");
+		refuse(v, id, ATS_E_INVAL, "this sandbox has no key to prove itself by; run: "
+		    "atsctl sandbox enroll, in its workspace");
 		return;
 	}
 	if (v->stopping || (b == NULL && (b = make(v, id)) == NULL)) {
