@@ -30,6 +30,7 @@ int
 links_open(struct vault *v, struct ats_err *err)
 {
 	const struct config *conf = v->conf;
+	unsigned port;
 	size_t len = 0;
 	int rc = 0;
 
@@ -39,7 +40,7 @@ links_open(struct vault *v, struct ats_err *err)
 		return ats_err_wrap(err, "sandbox.tls_ca");
 	if (conf->provider != PROVIDER_LISTEN)
 		return 0;
-	rc = ats_dial_listen(&conf->addr, &v->arrivals, NULL, err);
+	rc = ats_dial_listen(&conf->addr, &v->arrivals, &port, err);
 	return rc < 0 ? ats_err_wrap(err, "sandbox.url") : 0;
 }
 
