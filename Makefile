@@ -79,7 +79,8 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) co
 	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/links.o \
-	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/toolchains.o
+	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
+	brain/vault/toolchains.o
 ENGINE := answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
 	door engine events exec link link_hello main mcp outcome proof rpc sandbox sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link

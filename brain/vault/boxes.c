@@ -194,8 +194,12 @@ boxes_unused(struct vault *v, const char *id)
 {
 	struct box *b = find(v, id);
 
-	if (b != NULL)
-		boxes_kill(v, id, b->generation);
+	if (b == NULL)
+		return;
+	if (b->state == BOX_STARTING && v->conf->provider == PROVIDER_CONNECT &&
+	    ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0)	/* its dialer */
+		vault_die(v, "the spawner does not answer");
+	boxes_kill(v, id, b->generation);
 }
 
 /* ---- from the spawner --------------------------------------------------------------- */

@@ -69,7 +69,34 @@ children_forget(struct children *k, struct child *c)
 	k->n--;
 	children_unlink_socket(k, c->id);
 	ats_fd_close(&c->pidfd);
+	ats_fd_close(&c->dial);
 	free(c);
+}
+
+int
+children_new(struct children *k, const char *id, struct child **ret, struct ats_err *err)
+{
+	struct child *c;
+
+	if (children_find(k, id) != NULL)
+		return ats_err_set(err, ATS_E_EXISTS, "%s runs already", id);
+	if (k->n >= CHILDREN_MAX)
+		return ats_err_set(err, ATS_E_FULL, "%zu children", k->n);
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "%s: out of memory", id);
+	(void)snprintf(c->id, sizeof(c->id), "%s", id);
+	c->pidfd = c->dial = -1;
+	*ret = c;
+	return 0;
+}
+
+void
+children_add(struct children *k, struct child *c)
+{
+	c->next = k->first;
+	k->first = c;
+	k->n++;
 }
 
 /* NAME beside our own program (a build folder), in ../libexec/ats from there (wherever the
@@ -105,16 +132,10 @@ start(struct children *k, const char *id, struct ats_child *what, bool group, pi
     struct ats_err *err)
 {
 	struct child *c;
-	int rc;
+	int rc = children_new(k, id, &c, err);
 
-	if (children_find(k, id) != NULL)
-		return ats_err_set(err, ATS_E_EXISTS, "%s runs already", id);
-	if (k->n >= CHILDREN_MAX)
-		return ats_err_set(err, ATS_E_FULL, "%zu children", k->n);
-	c = calloc(1, sizeof(*c));
-	if (c == NULL)
-		return ats_err_set(err, ATS_E_NOMEM, "%s: out of memory", id);
-	(void)snprintf(c->id, sizeof(c->id), "%s", id);
+	if (rc < 0)
+		return rc;
 	c->group = group;
 	what->exec_fd = -1;
 	what->death_signal = SIGKILL;
@@ -124,9 +145,7 @@ start(struct children *k, const char *id, struct ats_child *what, bool group, pi
 		free(c);
 		return rc;
 	}
-	c->next = k->first;
-	k->first = c;
-	k->n++;
+	children_add(k, c);
 	*ret_pid = c->pid;
 	return 0;
 }

@@ -18,6 +18,7 @@ struct child {
 	pid_t pid;
 	int pidfd;
 	bool group;			/* a command of the user's: ends with all of its group */
+	int dial;			/* where a dialer leaves its result (dialer.h); else -1 */
 	struct child *next;
 };
 struct children {
@@ -28,6 +29,11 @@ struct children {
 
 void children_init(struct children *k, const struct ats_places *places);
 struct child *children_find(struct children *k, const char *id);
+/* One to be filled and added, or freed: -ATS_E_EXISTS when there is one of this id, -ATS_E_FULL,
+ * -ATS_E_NOMEM. Added it is the table's. */
+ATS_NODISCARD int children_new(struct children *k, const char *id, struct child **ret,
+    struct ats_err *err);
+void children_add(struct children *k, struct child *c);
 /* After it was waited for: closes, removes its socket, frees. */
 void children_forget(struct children *k, struct child *c);
 void children_unlink_socket(const struct children *k, const char *id);

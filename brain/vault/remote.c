@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "brain/vault/dialer.h"
 #include "common/fd.h"
 
 /* Without waiting: a full backlog is one more reason to try later. */
@@ -56,8 +57,11 @@ remote_start(const struct config *conf, struct children *k, const char *id, pid_
 	const struct ats_conf_strv *argv;
 
 	*ret_pid = 0;
+	*ret_link = -1;
 	if (conf->provider == PROVIDER_UNIX)
 		return attach_unix(conf, ret_link, err);
+	if (conf->provider == PROVIDER_CONNECT)
+		return dialer_start(k, id, &conf->addr, err);
 	argv = conf->provider == PROVIDER_EXEC ? config_command(conf, conf->provider_at) : NULL;
 	if (argv == NULL)
 		return ats_err_set(err, ATS_E_INVAL, "sandbox.url names no sandbox elsewhere");

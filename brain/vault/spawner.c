@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/dialer.h"
 #include "brain/vault/remote.h"
 #include "common/child.h"
 #include "common/clock.h"
@@ -80,35 +81,25 @@ start_engine(struct spawner *s, struct ats_ipc_msg *m)
 	answer(s, m->seq, CHILD_ENGINE, pid, &err, -1);
 }
 
+/* A sandbox: a hands of ours, or a link to one elsewhere. */
 static void
-start_hands(struct spawner *s, struct ats_ipc_msg *m)
+start_box(struct spawner *s, struct ats_ipc_msg *m)
 {
+	bool elsewhere = m->type == ATS_MSG_START_REMOTE;
+	uint64_t uid = m->u[elsewhere ? 1 : 2];
 	struct ats_err err = { 0 };
-	int link ATS_CLEANUP_FD = -1;
+	int rc, link ATS_CLEANUP_FD = -1;
 	pid_t pid = 0;
 
-	if (m->u[2] != (uint64_t)getuid())
-		(void)ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
-		    (unsigned long long)m->u[2], (unsigned long long)getuid());
+	if (uid != (uint64_t)getuid())
+		rc = ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
+		    (unsigned long long)uid, (unsigned long long)getuid());
+	else if (elsewhere)
+		rc = remote_start(s->conf, &s->kids, m->s[0], &pid, &link, &err);
 	else
-		(void)!children_start_hands(&s->kids, m->s[0], m->s[1], m->s[4], &pid, &link,
-		    &err);
-	answer(s, m->seq, m->s[0], pid, &err, link);
-}
-
-static void
-start_remote(struct spawner *s, struct ats_ipc_msg *m)
-{
-	struct ats_err err = { 0 };
-	int link ATS_CLEANUP_FD = -1;
-	pid_t pid = 0;
-
-	if (m->u[1] != (uint64_t)getuid())
-		(void)ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
-		    (unsigned long long)m->u[1], (unsigned long long)getuid());
-	else
-		(void)!remote_start(s->conf, &s->kids, m->s[0], &pid, &link, &err);
-	answer(s, m->seq, m->s[0], pid, &err, link);
+		rc = children_start_hands(&s->kids, m->s[0], m->s[1], m->s[4], &pid, &link, &err);
+	if (rc < 0 || link >= 0)	/* else it is answered by on_dialed */
+		answer(s, m->seq, m->s[0], pid, &err, link);
 }
 
 static void
@@ -122,12 +113,9 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 			start_engine(s, m);
 		break;
 	case ATS_MSG_START_HANDS:
-		if (!s->stopping)
-			start_hands(s, m);
-		break;
 	case ATS_MSG_START_REMOTE:
 		if (!s->stopping)
-			start_remote(s, m);
+			start_box(s, m);
 		break;
 	case ATS_MSG_KILL:
 		c = children_find(&s->kids, m->s[0]);
@@ -160,6 +148,25 @@ read_orders(struct spawner *s)
 }
 
 static void
+on_dialed(struct spawner *s, struct child *c, int status)
+{
+	struct ats_err err = { 0 };
+	int link ATS_CLEANUP_FD = -1;
+
+	(void)!dialer_result(c, status, &link, &err);
+	answer(s, 0, c->id, 0, &err, link);
+}
+
+static void
+on_ended(struct spawner *s, const struct child *c, int status)
+{
+	if (ats_brain_send(s->vault, ATS_MSG_EXITED, 0, NULL, 0, c->id,
+		(uint64_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 0),
+		(uint64_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0)) < 0)
+		end_all(s, 1);
+}
+
+static void
 reap(struct spawner *s)
 {
 	struct signalfd_siginfo info;
@@ -172,10 +179,10 @@ reap(struct spawner *s)
 		next = c->next;
 		if (!children_wait(c, &status))
 			continue;
-		if (ats_brain_send(s->vault, ATS_MSG_EXITED, 0, NULL, 0, c->id,
-			(uint64_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 0),
-			(uint64_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0)) < 0)
-			end_all(s, 1);
+		if (c->dial >= 0)
+			on_dialed(s, c, status);
+		else
+			on_ended(s, c, status);
 		children_forget(&s->kids, c);
 	}
 }
