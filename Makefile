@@ -76,12 +76,12 @@ PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/pro
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
-	brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
+	brain/vault/scripts.o brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
-ENGINE := answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
+ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
 	door engine events exec link link_hello main mcp outcome proof rpc sandbox sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) common/secret.o proto/brain.o \

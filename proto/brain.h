@@ -14,6 +14,8 @@ enum ats_brain_msg {
 #include "proto/brain.def"
 #undef MSG
 };
+/* Of START_SCRIPT and RUN_SCRIPT. */
+enum ats_script_step { SCRIPT_BUILD = 1, SCRIPT_PROBE = 2, SCRIPT_DESTROY = 3 };
 extern const struct ats_ipc_row ats_brain_rows[];
 extern const size_t ats_brain_nrows;
 

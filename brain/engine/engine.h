@@ -14,7 +14,9 @@ struct calls;
 struct door;
 struct event_base;
 struct events;
+struct provider;
 struct sandboxes;
+struct scripts;
 struct sessions;
 struct store;
 struct vault_link;
@@ -37,6 +39,8 @@ struct engine {
 	struct vault_link *vault;
 	struct arrivals *arrivals;	/* NULL unless hands comes in */
 	struct trust trust;
+	struct scripts *scripts;
+	struct provider *provider;
 	char state_dir[ATS_PATH_MAX];	/* ours */
 	char boxes_dir[ATS_PATH_MAX];	/* logs of hands, read only */
 	uint64_t started_us;

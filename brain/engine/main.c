@@ -19,7 +19,9 @@
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
+#include "brain/engine/script.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
 #include "brain/engine/vault_link.h"
@@ -116,7 +118,10 @@ make_parts(struct engine *e, const struct options *o)
 	e->sessions = sessions_new(e);
 	e->calls = calls_new(e);
 	e->door = door_new(e, o->door_fd);
+	e->scripts = scripts_new();
+	e->provider = provider_new(e);
 	if (e->events == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
+	    e->scripts == NULL || e->provider == NULL ||
 	    e->door == NULL)
 		ats_fatal("out of memory");
 	if (calls_resume(e->calls, &err) < 0)
@@ -134,6 +139,8 @@ stop(struct engine *e)
 	calls_free(e->calls);
 	e->calls = NULL;
 	sandboxes_free(e->boxes);
+	scripts_free(e->scripts);
+	provider_free(e->provider);
 	sessions_free(e->sessions);
 	events_free(e->events);
 	vault_link_free(e->vault);

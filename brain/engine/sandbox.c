@@ -22,6 +22,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/link.h"
+#include "brain/engine/provider.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
 #include "common/clock.h"
@@ -80,6 +81,7 @@ box_free(struct sandbox *box)
 	struct call *c;
 	size_t pos = 0;
 
+	(void)provider_unused(box);
 	link_stop(box);
 	proof_end(&box->proof);
 	link_key_clear(&box->key);
@@ -260,8 +262,8 @@ ask_for_it(struct sandbox *box)
 	box->state = SANDBOX_STARTING;
 	box->stay_down = false;
 	if (listens == NULL) {
-		timer_in(box, box->e->set.start_ms);
-		vault_link_need(box->e, box);
+		timer_in(box, provider_start_ms(box));
+		provider_need(box);
 		return;
 	}
 	/* It comes by itself, or it does not: calls wait as long as calls wait. */
@@ -417,6 +419,7 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 		dispatch_lost(box, box->last_error);
 		box->abandoned = 0;
 	}
+	provider_lost(box, early || !may_resume(box, code));
 	link_stop(box);
 	if (box->exited_generation >= box->generation) {
 		ended(box);
@@ -455,6 +458,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 			return;
 		}
 		box->failures = 0;
+		provider_used(box);
 		timer_in(box, box->e->set.heartbeat_ms);
 		return;
 	case SANDBOX_DYING:
@@ -490,6 +494,10 @@ sandbox_on_failed(struct sandbox *box, int code, const char *text)
 {
 	if (box->state != SANDBOX_STARTING)
 		return;
+	if (provider_tries_on(box)) {
+		timer_in(box, provider_start_ms(box));
+		return;
+	}
 	(void)event_del(box->timer);
 	box->failures++;
 	box->last_code = code;
@@ -542,6 +550,7 @@ sandbox_on_ready(struct sandbox *box)
 	timer_in(box, box->e->set.heartbeat_ms);
 	say(box, "sandbox.ready", NULL);
 	dispatch_next(box);
+	provider_used(box);
 }
 
 void
@@ -559,6 +568,8 @@ sandboxes_unuse(struct sandbox *box)
 {
 	if (--box->nsessions > 0)
 		return;
+	if (provider_unused(box))
+		box->state = SANDBOX_NONE;
 	dispatch_refuse(box, ATS_E_CANCELLED, "the session was closed");
 	if (box->state != SANDBOX_HELLO && box->state != SANDBOX_READY)
 		dispatch_lost(box, "the session was closed");

@@ -14,6 +14,7 @@ struct ats_chan;
 struct ats_map;
 struct ats_tls;
 struct event;
+struct provided;
 
 enum sandbox_state {
 	SANDBOX_NONE,		/* not wanted, or given up */
@@ -61,6 +62,7 @@ struct sandbox {
 	char *confinement;		/* owned JSON of READY, or NULL */
 	int last_code;
 	char last_error[1024];
+	struct provided *provided;	/* of scripts (provider.c), or NULL */
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };
 

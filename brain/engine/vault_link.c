@@ -13,7 +13,9 @@
 #include "brain/engine/call.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
+#include "brain/engine/script.h"
 #include "brain/engine/sessions.h"
 #include "common/digest.h"
 #include "common/log.h"
@@ -174,7 +176,15 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		return 0;
 	case ATS_MSG_QUIT:
 		e->stopping = true;
-		(void)event_base_loopbreak(e->base);
+		if (!provider_stop(e))
+			(void)event_base_loopbreak(e->base);
+		return 0;
+	case ATS_MSG_SCRIPT:
+		scripts_on_started(e, m->u[0], m->nfds == 1 ? ats_steal_fd(&m->fds[0]) : -1,
+		    (int)m->u[1], m->s[2]);
+		return 0;
+	case ATS_MSG_SCRIPT_ENDED:
+		scripts_on_ended(e, m->u[0], m->u[1], m->u[2]);
 		return 0;
 	default:
 		return -ATS_E_PROTO;
@@ -279,6 +289,31 @@ vault_link_need(struct engine *e, const struct sandbox *box)
 	if (e->vault != NULL)
 		check(ats_brain_send(e->vault->fd, ATS_MSG_NEED_SANDBOX, 0, NULL, 0, box->id),
 		    "need");
+}
+
+void
+vault_link_use(struct engine *e, const struct sandbox *box, const char *url)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_USE_URL, 0, NULL, 0, box->id, url),
+		    "use");
+}
+
+void
+vault_link_run_script(struct engine *e, const char *box, uint64_t number, uint64_t step)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_RUN_SCRIPT, 0, NULL, 0, box, number,
+		          step),
+		    "run script");
+}
+
+void
+vault_link_kill_script(struct engine *e, uint64_t number)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_KILL_SCRIPT, 0, NULL, 0, number),
+		    "kill script");
 }
 
 void

@@ -20,6 +20,9 @@ ATS_NODISCARD int vault_link_settings(struct engine *e, int fd, struct ats_err *
 struct vault_link *vault_link_new(struct engine *e, int fd);
 void vault_link_free(struct vault_link *v);
 void vault_link_need(struct engine *e, const struct sandbox *box);
+void vault_link_use(struct engine *e, const struct sandbox *box, const char *url);
+void vault_link_run_script(struct engine *e, const char *box, uint64_t number, uint64_t step);
+void vault_link_kill_script(struct engine *e, uint64_t number);
 void vault_link_kill(struct engine *e, const struct sandbox *box);
 void vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t generation);
 void vault_link_idle(struct engine *e, bool idle);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/provider.h"
 #include "brain/vault/toolchains.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
@@ -100,7 +101,7 @@ start(struct vault *v, struct box *b, const struct session *s)
 
 	b->generation++;
 	rc = is_elsewhere(v) ? ats_brain_send(v->spawner, ATS_MSG_START_REMOTE, 0, NULL, 0,
-	    b->id, s->uid, b->generation) : order_hands(v, b, s);
+	    b->id, s->uid, b->generation, b->url) : order_hands(v, b, s);
 	if (rc < 0) {
 		owe_failure(b, ATS_E_NO_SANDBOX, "the sandbox could not be ordered");
 		return;
@@ -137,7 +138,7 @@ refuse(struct vault *v, const char *id, int code, const char *text)
 }
 
 void
-boxes_need(struct vault *v, const char *id)
+boxes_need(struct vault *v, const char *id, const char *url)
 {
 	const struct session *s = ats_id_valid(id) ? reg_find_box(v->reg, id) : NULL;
 	struct box *b = find(v, id);
@@ -152,6 +153,11 @@ boxes_need(struct vault *v, const char *id)
 	if (links_want_proof(v) && keys_find(v->keys, id) == NULL) {
 		refuse(v, id, ATS_E_INVAL, "this sandbox has no key to prove itself by; run: "
 		    "atsctl sandbox enroll, in its workspace");
+		return;
+	}
+	if ((url != NULL) != (v->conf->provider == PROVIDER_SCRIPT) ||
+	    (url != NULL && strlen(url) >= ATS_ADDR_MAX)) {
+		refuse(v, id, ATS_E_INVAL, "an address where none belongs, or none");
 		return;
 	}
 	if (v->stopping || (b == NULL && (b = make(v, id)) == NULL)) {
@@ -170,9 +176,15 @@ boxes_need(struct vault *v, const char *id)
 		b->wanted_ms = ats_clock_ms();
 		return;
 	}
+	if (b->state == BOX_STARTING && url != NULL) {
+		refuse(v, id, ATS_E_AGAIN, "another address of it is being connected to");
+		return;
+	}
 	b->asked = true;
-	if (b->state == BOX_DOWN)
-		start(v, b, s);
+	if (b->state != BOX_DOWN)
+		return;
+	(void)snprintf(b->url, sizeof(b->url), "%s", url == NULL ? "" : url);
+	start(v, b, s);
 }
 
 void
@@ -196,7 +208,7 @@ boxes_unused(struct vault *v, const char *id)
 
 	if (b == NULL)
 		return;
-	if (b->state == BOX_STARTING && v->conf->provider == PROVIDER_CONNECT &&
+	if (b->state == BOX_STARTING && config_is_network(v->conf) &&
 	    ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0)	/* its dialer */
 		vault_die(v, "the spawner does not answer");
 	boxes_kill(v, id, b->generation);
@@ -287,6 +299,15 @@ boxes_engine_gone(struct vault *v)
 	}
 }
 
+/* Of a link whose other end has to prove itself; else empty. */
+static const char *
+proof_address(const struct vault *v, const struct box *b)
+{
+	if (v->conf->provider == PROVIDER_SCRIPT)
+		return strncmp(b->url, "unix:", 5) == 0 ? "" : b->url;
+	return links_want_proof(v) ? v->conf->addr.text : "";
+}
+
 static int
 tell(struct vault *v, struct box *b)
 {
@@ -301,7 +322,7 @@ tell(struct vault *v, struct box *b)
 	if (rc == 0 && b->owe_answer) {
 		rc = ats_brain_send(fd, ATS_MSG_SANDBOX, 0, &b->link, b->link >= 0 ? 1 : 0,
 		    b->id, b->generation, (uint64_t)b->why.code, b->why.text,
-		    links_want_proof(v) ? v->conf->addr.text : "");
+		    proof_address(v, b));
 		b->owe_answer = rc < 0;
 		if (rc == 0)
 			ats_fd_close(&b->link);

@@ -128,8 +128,8 @@ find_program(const char *name, char out[PATH_SIZE], struct ats_err *err)
 
 /* Of what there is in what, the path and the environment are the caller's. */
 static int
-start(struct children *k, const char *id, struct ats_child *what, bool group, pid_t *ret_pid,
-    struct ats_err *err)
+start(struct children *k, const char *id, struct ats_child *what, bool group, bool leaves,
+    pid_t *ret_pid, struct ats_err *err)
 {
 	struct child *c;
 	int rc = children_new(k, id, &c, err);
@@ -137,6 +137,7 @@ start(struct children *k, const char *id, struct ats_child *what, bool group, pi
 	if (rc < 0)
 		return rc;
 	c->group = group;
+	c->leaves = leaves;
 	what->exec_fd = -1;
 	what->death_signal = SIGKILL;
 	what->new_session = true;
@@ -159,7 +160,7 @@ start_own(struct children *k, const char *id, struct ats_child *what, const char
 
 	what->path = path;
 	what->env = ats_fault_env();
-	return rc < 0 ? rc : start(k, id, what, false, ret_pid, err);
+	return rc < 0 ? rc : start(k, id, what, false, false, ret_pid, err);
 }
 
 void
@@ -178,7 +179,8 @@ children_wait(const struct child *c, int *ret_status)
 	siginfo_t si = { .si_pid = 0 };
 
 	if (c->group && waitid(P_PID, (id_t)c->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	    si.si_pid == c->pid)
+	    si.si_pid == c->pid &&
+	    !(c->leaves && si.si_code == CLD_EXITED && si.si_status == 0))
 		(void)kill(-c->pid, SIGKILL);
 	return waitpid(c->pid, ret_status, WNOHANG) == c->pid;
 }
@@ -325,28 +327,42 @@ command_env(void)
 	return env;
 }
 
-int
-children_start_command(struct children *k, const char *id, const char *const *argv,
-    pid_t *ret_pid, int *ret_link, struct ats_err *err)
+static int
+command_log(struct children *k, const char *box, int *ret_fd, struct ats_err *err)
 {
-	int pair[2] = { -1, -1 }, log_fd ATS_CLEANUP_FD = -1, rc;
 	char dir[PATH_SIZE];
+	int rc;
 
-	if (!ats_id_valid(id))
+	if (box == NULL) {
+		*ret_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+		return *ret_fd < 0 ? ats_err_sys(err, "stderr") : 0;
+	}
+	if (!ats_id_valid(box))
 		return ats_err_set(err, ATS_E_INVAL, "bad sandbox id");
-	rc = make_dirs(k->places, id, dir, err);
+	rc = make_dirs(k->places, box, dir, err);
 	if (rc == 0)
-		rc = open_log(dir, &log_fd, err);
+		rc = open_log(dir, ret_fd, err);
+	/* By this line the engine tells the words of this start from those of earlier ones. */
+	if (rc == 0)
+		(void)!ats_fd_write_all(*ret_fd, CHILD_LOG_MARK, sizeof(CHILD_LOG_MARK) - 1);
+	return rc;
+}
+
+int
+children_start_command(struct children *k, const char *name, const char *box,
+    const char *const *argv, bool leaves, pid_t *ret_pid, int *ret_link, struct ats_err *err)
+{
+	int pair[2] = { -1, -1 }, log_fd ATS_CLEANUP_FD = -1;
+	int rc = command_log(k, box, &log_fd, err);
+
 	if (rc == 0 && ats_fd_socketpair(SOCK_STREAM, pair) < 0)
 		rc = ats_err_sys(err, "socketpair");
 	if (rc < 0)
 		return rc;
-	/* By this line the engine tells the words of this start from those of earlier ones. */
-	(void)!ats_fd_write_all(log_fd, CHILD_LOG_MARK, sizeof(CHILD_LOG_MARK) - 1);
 	const struct ats_child_fd fds[] = { { pair[1], 0 }, { pair[1], 1 }, { log_fd, 2 } };
 	struct ats_child what = { .path = argv[0], .argv = argv, .env = command_env(),
 		.fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
-	rc = start(k, id, &what, true, ret_pid, err);
+	rc = start(k, name, &what, true, leaves, ret_pid, err);
 	(void)close(pair[1]);
 	if (rc < 0)
 		(void)close(pair[0]);

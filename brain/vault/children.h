@@ -10,6 +10,7 @@
 #include "common/path.h"
 
 #define CHILD_ENGINE "engine"
+#define CHILD_SCRIPT "script-"		/* and a number */
 #define CHILD_LOG_MARK "ats-brain: the command is started\n"
 #define CHILDREN_MAX 1100		/* over limits.sandboxes */
 
@@ -18,6 +19,7 @@ struct child {
 	pid_t pid;
 	int pidfd;
 	bool group;			/* a command of the user's: ends with all of its group */
+	bool leaves;			/* but after success what it started goes on */
 	int dial;			/* where a dialer leaves its result (dialer.h); else -1 */
 	struct child *next;
 };
@@ -45,10 +47,12 @@ ATS_NODISCARD int children_start_engine(struct children *k, int door_fd, int vau
 ATS_NODISCARD int children_start_hands(struct children *k, const char *id,
     const char *workspace, const char *options, pid_t *ret_pid, int *ret_link,
     struct ats_err *err);
-/* argv is run as it is, in a session of its own, with a clean environment. Its stdin and stdout
- * are the link, stderr is the sandbox's log; *ret_link is brain's end, owned. */
-ATS_NODISCARD int children_start_command(struct children *k, const char *id,
-    const char *const *argv, pid_t *ret_pid, int *ret_link, struct ats_err *err);
+/* argv is run as it is, in a session of its own, with a clean environment, as the child name. Its
+ * stdin and stdout are the link, stderr is the log of the sandbox box, or for NULL brain's;
+ * *ret_link is brain's end, owned. leaves: see struct child. */
+ATS_NODISCARD int children_start_command(struct children *k, const char *name,
+    const char *box, const char *const *argv, bool leaves, pid_t *ret_pid, int *ret_link,
+    struct ats_err *err);
 void children_signal(const struct child *c, int sig);
 /* Whether it has ended; then what remains of its group does, too, and it was waited for. */
 bool children_wait(const struct child *c, int *ret_status);

@@ -24,6 +24,7 @@ enum provider {
 	PROVIDER_EXEC,
 	PROVIDER_CONNECT,		/* to addr */
 	PROVIDER_LISTEN,		/* at addr, where hands connects */
+	PROVIDER_SCRIPT,		/* commands of the user's make and remove them */
 };
 #define CONFIG_U64(m) uint64_t m;
 #define CONFIG_BOOL(m) bool m;

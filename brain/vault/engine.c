@@ -139,7 +139,16 @@ on_message(struct vault *v, const struct ats_ipc_msg *m)
 		on_session_ok(v, m);
 		break;
 	case ATS_MSG_NEED_SANDBOX:
-		boxes_need(v, m->s[0]);
+		boxes_need(v, m->s[0], NULL);
+		break;
+	case ATS_MSG_USE_URL:
+		boxes_need(v, m->s[0], m->s[1]);
+		break;
+	case ATS_MSG_RUN_SCRIPT:
+		scripts_run(v, m->s[0], m->u[1], m->u[2]);
+		break;
+	case ATS_MSG_KILL_SCRIPT:
+		scripts_kill(v, m->u[0]);
 		break;
 	case ATS_MSG_KILL_SANDBOX:
 		boxes_kill(v, m->s[0], m->u[1]);
@@ -243,24 +252,32 @@ tell_sessions(struct vault *v)
 	return rc;
 }
 
-void
-engine_sync(struct vault *v)
+static int
+tell_all(struct vault *v)
 {
-	struct engine *e = &v->engine;
-	int rc;
+	int rc = tell_settings(v);
 
-	if (e->fd < 0 || e->quit_told)
-		return;
-	rc = tell_settings(v);
 	if (rc == 0)
 		rc = tell_closed(v);
 	if (rc == 0)
 		rc = tell_sessions(v);
 	if (rc == 0)
 		rc = links_sync(v);
+	return rc < 0 ? rc : boxes_sync(v);
+}
+
+void
+engine_sync(struct vault *v)
+{
+	struct engine *e = &v->engine;
+	int rc;
+
+	if (e->fd < 0)
+		return;
+	rc = e->quit_told ? 0 : tell_all(v);
 	if (rc == 0)
-		rc = boxes_sync(v);
-	if (rc == 0 && v->stopping) {
+		rc = scripts_sync(v);	/* also those by which a quitting engine cleans up */
+	if (rc == 0 && v->stopping && !e->quit_told) {
 		rc = ats_brain_send(e->fd, ATS_MSG_QUIT, 0, NULL, 0);
 		e->quit_told = rc == 0;
 	}
@@ -297,6 +314,7 @@ owe_everything(struct vault *v)
 	forget_closed(&v->engine);
 	boxes_engine_gone(v);
 	links_engine_gone(v);
+	scripts_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
 	v->engine.idle = true;		/* until it says otherwise */
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brain/vault/provider.h"
 #include "brain/vault/vault.h"
 #include "common/dial.h"
 #include "common/digest.h"
@@ -23,7 +24,7 @@
 bool
 links_want_proof(const struct vault *v)
 {
-	return v->conf->provider == PROVIDER_CONNECT || v->conf->provider == PROVIDER_LISTEN;
+	return config_is_network(v->conf);
 }
 
 int
@@ -102,7 +103,13 @@ void
 links_owe(struct vault *v, const char *box)
 {
 	struct enrolled *en = links_want_proof(v) ? keys_find(v->keys, box) : NULL;
+	struct ats_err err = { 0 };
 
+	/* A script tells its hands the key by itself: nobody is asked to. */
+	if (en == NULL && links_want_proof(v) && v->conf->provider == PROVIDER_SCRIPT &&
+	    keys_enroll(v->keys, box, false, &en, &err) < 0)
+		ats_log(ATS_LOG_ERROR, "no key for a sandbox", "sandbox=%s why=\"%s\"", box,
+		    err.text);
 	if (en != NULL)
 		en->owed = true;
 }

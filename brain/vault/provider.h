@@ -18,6 +18,14 @@ ATS_NODISCARD int config_set_url(struct config *c, const char *name, const char 
     struct ats_err *err);
 /* The argv of a command, or NULL. */
 const struct ats_conf_strv *config_command(const struct config *c, const char *name);
+/* The argv of a step of the script of sandbox.url, or NULL: the user has none for it. */
+const struct ats_conf_strv *config_script(const struct config *c, uint64_t step);
+/* Whether sandboxes may be at the other end of a network: then they have keys. */
+bool config_is_network(const struct config *c);
+/* Whether a script may name this address for its sandbox: whoever says it may be a compromised
+ * engine, which must not reach other services by it. -ATS_E_PERM. */
+ATS_NODISCARD int config_check_script_addr(const struct config *c, const struct ats_addr *a,
+    struct ats_err *err);
 /* Whether a hands of this uid is one to attach to. */
 bool config_allows_uid(const struct config *c, uid_t uid);
 /* Whether an address may be used: without TLS only on this machine, or with

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 
 #include "brain/vault/dialer.h"
 #include "common/fd.h"
+#include "proto/brain.h"
 
 /* Without waiting: a full backlog is one more reason to try later. */
 static int
@@ -34,37 +36,82 @@ connect_now(const char *path, int *ret_fd, struct ats_err *err)
 }
 
 static int
-attach_unix(const struct config *conf, int *ret_link, struct ats_err *err)
+attach_unix(const struct config *conf, const char *path, int *ret_link, struct ats_err *err)
 {
-	int fd ATS_CLEANUP_FD = -1, rc = connect_now(conf->provider_at, &fd, err);
+	int fd ATS_CLEANUP_FD = -1, rc = connect_now(path, &fd, err);
 	uid_t uid;
 
 	if (rc < 0)
 		return rc;
 	if (ats_fd_peer(fd, &uid, NULL, NULL) < 0)
-		return ats_err_sys(err, "unix:%s: peer", conf->provider_at);
+		return ats_err_sys(err, "unix:%s: peer", path);
 	if (!config_allows_uid(conf, uid))
 		return ats_err_set(err, ATS_E_PERM, "unix:%s: uid %u listens there, which "
-		    "sandbox.allow_uids does not name", conf->provider_at, (unsigned)uid);
+		    "sandbox.allow_uids does not name", path, (unsigned)uid);
 	*ret_link = ats_steal_fd(&fd);
 	return 0;
 }
 
-int
-remote_start(const struct config *conf, struct children *k, const char *id, pid_t *ret_pid,
+static int
+attach_said(const struct config *conf, struct children *k, const char *id, const char *url,
     int *ret_link, struct ats_err *err)
 {
-	const struct ats_conf_strv *argv;
+	struct ats_addr addr;
+	int rc = ats_addr_parse(url, &addr, err);
 
+	if (rc == 0)
+		rc = config_check_script_addr(conf, &addr, err);
+	if (rc < 0)
+		return rc;
+	return addr.kind == ATS_ADDR_UNIX ? attach_unix(conf, addr.path, ret_link, err) :
+	    dialer_start(k, id, &addr, err);
+}
+
+static int
+start_command(const struct config *conf, struct children *k, const char *id, pid_t *ret_pid,
+    int *ret_link, struct ats_err *err)
+{
+	const struct ats_conf_strv *argv = config_command(conf, conf->provider_at);
+
+	if (argv == NULL)
+		return ats_err_set(err, ATS_E_INVAL, "sandbox.url names no command");
+	return children_start_command(k, id, id, (const char *const *)(uintptr_t)argv->v, false,
+	    ret_pid, ret_link, err);
+}
+
+int
+remote_start(const struct config *conf, struct children *k, const char *id, const char *url,
+    pid_t *ret_pid, int *ret_link, struct ats_err *err)
+{
 	*ret_pid = 0;
 	*ret_link = -1;
-	if (conf->provider == PROVIDER_UNIX)
-		return attach_unix(conf, ret_link, err);
-	if (conf->provider == PROVIDER_CONNECT)
+	switch (conf->provider) {
+	case PROVIDER_UNIX:
+		return attach_unix(conf, conf->provider_at, ret_link, err);
+	case PROVIDER_EXEC:
+		return start_command(conf, k, id, ret_pid, ret_link, err);
+	case PROVIDER_CONNECT:
 		return dialer_start(k, id, &conf->addr, err);
-	argv = conf->provider == PROVIDER_EXEC ? config_command(conf, conf->provider_at) : NULL;
+	case PROVIDER_SCRIPT:
+		return attach_said(conf, k, id, url, ret_link, err);
+	case PROVIDER_STDIO:
+	case PROVIDER_LISTEN:
+		break;
+	}
+	return ats_err_set(err, ATS_E_INVAL, "sandbox.url names no sandbox to connect to");
+}
+
+int
+remote_script(const struct config *conf, struct children *k, const char *box, uint64_t number,
+    uint64_t step, pid_t *ret_pid, int *ret_link, struct ats_err *err)
+{
+	const struct ats_conf_strv *argv = config_script(conf, step);
+	char name[sizeof(((struct child *)0)->id)];
+
 	if (argv == NULL)
-		return ats_err_set(err, ATS_E_INVAL, "sandbox.url names no sandbox elsewhere");
-	return children_start_command(k, id, (const char *const *)(uintptr_t)argv->v, ret_pid,
-	    ret_link, err);
+		return ats_err_set(err, ATS_E_NOENT, "no command for this step");
+	(void)snprintf(name, sizeof(name), CHILD_SCRIPT "%llu", (unsigned long long)number);
+	/* What is destroyed may be of a sandbox that is no more, with its log. */
+	return children_start_command(k, name, step == SCRIPT_DESTROY ? NULL : box,
+	    (const char *const *)(uintptr_t)argv->v, step == SCRIPT_BUILD, ret_pid, ret_link, err);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -81,25 +82,43 @@ start_engine(struct spawner *s, struct ats_ipc_msg *m)
 	answer(s, m->seq, CHILD_ENGINE, pid, &err, -1);
 }
 
+static int
+check_uid(uint64_t uid, struct ats_err *err)
+{
+	return uid == (uint64_t)getuid() ? 0 : ats_err_set(err, ATS_E_PERM,
+	    "a sandbox of uid %llu from a brain of %llu", (unsigned long long)uid,
+	    (unsigned long long)getuid());
+}
+
 /* A sandbox: a hands of ours, or a link to one elsewhere. */
 static void
 start_box(struct spawner *s, struct ats_ipc_msg *m)
 {
 	bool elsewhere = m->type == ATS_MSG_START_REMOTE;
-	uint64_t uid = m->u[elsewhere ? 1 : 2];
 	struct ats_err err = { 0 };
-	int rc, link ATS_CLEANUP_FD = -1;
+	int link ATS_CLEANUP_FD = -1, rc = check_uid(m->u[elsewhere ? 1 : 2], &err);
 	pid_t pid = 0;
 
-	if (uid != (uint64_t)getuid())
-		rc = ats_err_set(&err, ATS_E_PERM, "a sandbox of uid %llu from a brain of %llu",
-		    (unsigned long long)uid, (unsigned long long)getuid());
-	else if (elsewhere)
-		rc = remote_start(s->conf, &s->kids, m->s[0], &pid, &link, &err);
-	else
+	if (rc == 0 && elsewhere)
+		rc = remote_start(s->conf, &s->kids, m->s[0], m->s[3], &pid, &link, &err);
+	else if (rc == 0)
 		rc = children_start_hands(&s->kids, m->s[0], m->s[1], m->s[4], &pid, &link, &err);
 	if (rc < 0 || link >= 0)	/* else it is answered by on_dialed */
 		answer(s, m->seq, m->s[0], pid, &err, link);
+}
+
+static void
+start_script(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	int link ATS_CLEANUP_FD = -1, rc = check_uid(m->u[1], &err);
+	char name[sizeof(s->kids.first->id)];
+	pid_t pid = 0;
+
+	if (rc == 0)
+		rc = remote_script(s->conf, &s->kids, m->s[0], m->u[2], m->u[3], &pid, &link, &err);
+	(void)snprintf(name, sizeof(name), CHILD_SCRIPT "%llu", (unsigned long long)m->u[2]);
+	answer(s, m->seq, name, rc < 0 ? 0 : pid, &err, link);
 }
 
 static void
@@ -116,6 +135,10 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 	case ATS_MSG_START_REMOTE:
 		if (!s->stopping)
 			start_box(s, m);
+		break;
+	case ATS_MSG_START_SCRIPT:
+		if (!s->stopping)
+			start_script(s, m);
 		break;
 	case ATS_MSG_KILL:
 		c = children_find(&s->kids, m->s[0]);

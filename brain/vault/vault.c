@@ -113,7 +113,7 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 		engine_on_started(v, m);
 	else if (engine)
 		engine_on_exited(v, m->u[1], m->u[2]);
-	else
+	else if (!scripts_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	if (engine && m->type == ATS_MSG_EXITED) {
 		if (v->stopping)
@@ -250,6 +250,7 @@ vault_free(struct vault *v)
 	clients_free(v);
 	engine_free(v);
 	boxes_free(v);
+	scripts_free(v);
 	reg_free(v->reg);
 	keys_free(v->keys);
 	free_event(v->spawner_rd);

@@ -2,7 +2,8 @@
  *
  * The vault: registrations, and the supervision of engine and sandboxes. What its files
  * share: vault.c (life), engine.c (the engine's side), boxes.c (sandboxes and the spawner),
- * clients.c (vault.sock). It parses no byte but typed messages. */
+ * scripts.c (scripts that make sandboxes), clients.c (vault.sock). It parses no byte but
+ * typed messages. */
 #ifndef ATS_VAULT_VAULT_H
 #define ATS_VAULT_VAULT_H
 
@@ -24,6 +25,7 @@
 struct event;
 struct event_base;
 struct client;
+struct script;
 
 enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
 struct box {				/* one sandbox */
@@ -36,6 +38,7 @@ struct box {				/* one sandbox */
 	/* Owed to the engine, in this order. */
 	bool owe_exit, owe_answer, owe_alive;
 	uint64_t exit_generation, exit_code, exit_signal;
+	char url[ATS_ADDR_MAX];		/* what a script said, or "" */
 	int link;			/* of owe_answer, or -1 */
 	struct ats_err why;		/* of owe_answer, code 0: it runs */
 	struct box *next;
@@ -70,6 +73,9 @@ struct vault {
 	struct engine engine;
 	struct box *boxes;
 	size_t nboxes;
+	struct script *scripts;
+	size_t nscripts;
+	uint64_t script_number;		/* of the last one */
 	struct client *clients;
 	size_t nclients;
 	uint64_t started_ms;
@@ -111,7 +117,8 @@ void engine_free(struct vault *v);
 
 /* boxes.c */
 void boxes_on_spawner(struct vault *v, struct ats_ipc_msg *m);
-void boxes_need(struct vault *v, const char *id);
+/* url: where a script says that it is; NULL where no script is asked. */
+void boxes_need(struct vault *v, const char *id, const char *url);
 void boxes_kill(struct vault *v, const char *id, uint64_t generation);
 /* The last session of the sandbox is gone. */
 void boxes_unused(struct vault *v, const char *id);
@@ -136,6 +143,17 @@ void links_proven(struct vault *v, const char *box, uint64_t generation);
 void links_engine_gone(struct vault *v);
 /* Sends what is owed; as ats_brain_send. */
 ATS_NODISCARD int links_sync(struct vault *v);
+
+/* scripts.c: theirs is the engine's number of it */
+void scripts_run(struct vault *v, const char *box, uint64_t theirs, uint64_t step);
+void scripts_kill(struct vault *v, uint64_t theirs);
+/* Takes what is of a script; false: it is of something else. */
+bool scripts_on_spawner(struct vault *v, struct ats_ipc_msg *m);
+/* What it had asked for is ended. */
+void scripts_engine_gone(struct vault *v);
+/* Sends what is owed; as ats_brain_send. */
+ATS_NODISCARD int scripts_sync(struct vault *v);
+void scripts_free(struct vault *v);
 
 /* clients.c */
 ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);

@@ -4,6 +4,7 @@
  * the engine understands. */
 #include "brain/vault/provider.h"
 #include "brain/vault/workspace.h"
+#include "proto/brain.h"
 #include "tests/lib/unit.h"
 
 #include <unistd.h>
@@ -222,6 +223,51 @@ START_TEST(sandboxes_over_a_network)
 }
 END_TEST
 
+#define SCRIPT(url, more) "{\"sandbox\": {\"url\": \"" url "\"" more "}, \"commands\": {"      \
+	"\"pod.build\": [\"/b\", \"x\"], \"pod.destroy\": [\"/d\"], \"bare\": [\"/x\"]}}"
+#define DIR ", \"script_dir\": \"/run/boxes/\""
+static bool
+may_name(const char *url)
+{
+	struct ats_addr a;
+
+	ck_assert_msg(ats_addr_parse(url, &a, &err) == 0, "%s: %s", url, err.text);
+	return config_check_script_addr(&conf, &a, &err) == 0;
+}
+
+START_TEST(sandboxes_of_scripts)
+{
+	ck_assert_msg(parse(SCRIPT("script:pod", DIR ", \"warm\": 2, \"allow_uids\": "
+	    "[\"7\"]")) == 0, "%s", err.text);
+	ck_assert_int_eq(conf.provider, PROVIDER_SCRIPT);
+	ck_assert_str_eq(config_script(&conf, SCRIPT_BUILD)->v[1], "x");
+	ck_assert_str_eq(config_script(&conf, SCRIPT_DESTROY)->v[0], "/d");
+	ck_assert_ptr_null(config_script(&conf, SCRIPT_PROBE));
+	ck_assert_ptr_null(config_script(&conf, 0));
+	ck_assert_ptr_null(config_script(&conf, 4));
+	ck_assert_ptr_null(config_script(&conf, UINT64_MAX));
+	ck_assert(may_name("unix:/run/boxes/a.sock") && may_name("unix:/run/boxes/a/b.sock"));
+	ck_assert(!may_name("unix:/run/boxes") && !may_name("unix:/run/boxesx/a"));
+	ck_assert(!may_name("unix:/run/boxes/../docker.sock") && !may_name("unix:/run/x"));
+	ck_assert(!may_name("tcp://127.0.0.1:1") && !may_name("tls://h.example:1"));
+	config_done(&conf);
+	ck_assert_msg(parse(SCRIPT("script:pod", ", \"script_hosts\": [\"a.example:7000\", "
+	    "\"B.example\", \"[::1]\", \"127.0.0.1:80\"]")) == 0, "%s", err.text);
+	ck_assert(may_name("tls://a.example:7000") && may_name("wss://A.Example:7000/x"));
+	ck_assert(may_name("tls://b.example:1") && may_name("tcp://[::1]:9"));
+	ck_assert(may_name("ws://127.0.0.1:80/"));
+	ck_assert(!may_name("tls://a.example:7001") && !may_name("tls://x.a.example:7000"));
+	ck_assert(!may_name("tls://b.example:0") && !may_name("tcp://127.0.0.1:81"));
+	ck_assert(!may_name("tcp://a.example:7000"));	/* no TLS */
+	ck_assert(!may_name("unix:/run/boxes/a.sock"));
+	config_done(&conf);
+	/* A step is no command for exec:, and without script: there is no step. */
+	ck_assert_msg(parse(SCRIPT("exec:bare", "")) == 0, "%s", err.text);
+	ck_assert_ptr_null(config_script(&conf, SCRIPT_BUILD));
+	config_done(&conf);
+}
+END_TEST
+
 #define COMMANDS(x) "{\"commands\": " x "}"
 #define LONG "/0123456789012345678901234567890123456789012345678901234567890123456789"
 START_TEST(what_is_no_sandbox_elsewhere)
@@ -247,10 +293,13 @@ START_TEST(what_is_no_sandbox_elsewhere)
 		{ FAR("tls://h:1", ", \"tls_pin\": \"" PIN "0\""), "must be 64 digits" },
 		{ FAR("tls://h:1", ", \"tls_ca\": \"ca.pem\""), "\"ca.pem\" must be the absolute" },
 		{ FAR("unix:/s", ", \"tls_ca\": \"/ca.pem\""), "\"sandbox.tls_ca\" is for" },
-		{ FAR("tcp://[::1]:1", ", \"tls_pin\": \"" PIN "\""), "\"sandbox.tls_pin\" is for" },
-		{ FAR("listen:tls://[::1]:1", ", \"tls_ca\": \"/c\""), "\"sandbox.tls_ca\" is for" },
+		{ FAR("tcp://[::1]:1", ", \"tls_pin\": \"" PIN "\""),
+		    "\"sandbox.tls_pin\" is for" },
+		{ FAR("listen:tls://[::1]:1", ", \"tls_ca\": \"/c\""),
+		    "\"sandbox.tls_ca\" is for" },
 		{ FAR("tls://h:1", ", \"allow_uids\": [\"7\"]"), "for a sandbox.url of unix:" },
-		{ FAR("tls://h:1", ", \"network\": \"host\""), "\"sandbox.network\" has no effect" },
+		{ FAR("tls://h:1", ", \"network\": \"host\""),
+		    "\"sandbox.network\" has no effect" },
 		{ FAR("STDIO", ""), "must be stdio" },
 		{ FAR("stdio:", ""), "must be stdio" },
 		{ FAR("ssh:host", ""), "must be stdio" },
@@ -270,7 +319,32 @@ START_TEST(what_is_no_sandbox_elsewhere)
 		{ FAR("unix:/s", ", \"allow_uids\": [\"4294967295\"]"), "must be the number" },
 		{ FAR("unix:/s", ", \"allow_uids\": [\"\"]"), "must be the number" },
 		{ FAR("unix:/s", ", \"allow_uids\": [7]"), "array of strings" },
-		{ FAR("stdio", ", \"allow_uids\": [\"7\"]"), "for a sandbox.url of unix: only" },
+		{ FAR("stdio", ", \"allow_uids\": [\"7\"]"),
+		    "for a sandbox.url of unix: and script:" },
+		{ SCRIPT("script:", DIR), "has no \".build\"" },
+		{ SCRIPT("script:pod.build", DIR), "has no \"pod.build.build\"" },
+		{ SCRIPT("script:bare", DIR), "has no \"bare.build\"" },
+		{ SCRIPT("script:pod", ""), "needs sandbox.script_dir" },
+		{ SCRIPT("script:pod", ", \"script_hosts\": [\"a:b\"]"), "\"a:b\" must be HOST" },
+		{ SCRIPT("script:pod", ", \"script_hosts\": [\"tls://a:7\"]"), "must be HOST" },
+		{ SCRIPT("script:pod", ", \"script_hosts\": [\"a:0\"]"), "must be HOST" },
+		{ SCRIPT("script:pod", ", \"script_hosts\": [\"\"]"), "must be HOST" },
+		{ SCRIPT("script:pod", DIR ", \"tls_pin\": \"" PIN "\""),
+		    "or sandbox.script_hosts" },
+		{ SCRIPT("exec:bare", ", \"script_hosts\": [\"a\"]"), "of script: only" },
+		{ SCRIPT("script:pod", ", \"script_dir\": \"run\""), "must be the absolute" },
+		{ SCRIPT("script:pod", ", \"script_dir\": \"/\""), "must be the absolute" },
+		{ SCRIPT("script:pod", ", \"script_dir\": \"/a/../b\""), "must be the absolute" },
+		{ SCRIPT("script:pod", DIR ", \"warm\": 9"), "sandbox.warm" },
+		{ SCRIPT("script:pod", DIR ", \"allow_plain\": true"),
+		    "\"sandbox.allow_plain\" is" },
+		{ SCRIPT("exec:bare", DIR), "\"sandbox.script_dir\" is for" },
+		{ SCRIPT("exec:bare", ", \"warm\": 1"), "\"sandbox.warm\" is for" },
+		{ SCRIPT("exec:bare", ", \"build_timeout_s\": 9"),
+		    "\"sandbox.build_timeout_s\" is for" },
+		{ SCRIPT("exec:pod.build", ""), "has no \"pod.build\"" },
+		{ COMMANDS("{\"a.b\": [\"/x\"]}"), "\"a.b\": a name has" },
+		{ COMMANDS("{\".build\": [\"/x\"]}"), "\".build\": a name has" },
 		{ COMMANDS("[]"), "\"commands\" must be an object" },
 		{ COMMANDS("{\"a\": \"/bin/x\"}"), "\"commands.a\" must be an array" },
 		{ COMMANDS("{\"a\": []}"), "\"commands.a\" is empty" },
@@ -337,5 +411,6 @@ END_TEST
 
 ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
-    sandboxes_elsewhere, sandboxes_over_a_network, what_is_no_sandbox_elsewhere,
+    sandboxes_elsewhere, sandboxes_over_a_network, sandboxes_of_scripts,
+    what_is_no_sandbox_elsewhere,
     engine_rows_agree_with_the_engines_own_table)
