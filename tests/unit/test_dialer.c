@@ -111,6 +111,22 @@ START_TEST(dialer_says_why_not)
 }
 END_TEST
 
+/* Confined it still reads what the look-up of names needs, and says of whom it knows nothing. */
+START_TEST(dialer_looks_up_names)
+{
+	struct ats_addr a, b;
+	int at = listener(&a);
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "tcp://localhost:%u", a.port);
+	ck_assert_int_eq(ats_addr_parse(text, &b, &err), 0);
+	start(&b);
+	ck_assert_msg(result() == 0, "%s", err.text);
+	ats_fd_close(&link_fd);
+	(void)close(at);
+}
+END_TEST
+
 static unsigned
 open_files(pid_t pid)
 {
@@ -198,4 +214,4 @@ START_TEST(dialer_is_not_believed)
 END_TEST
 
 ATS_UNIT_MAIN("dialer", dialer_hands_over_what_it_connected, dialer_says_why_not,
-    dialer_that_hangs_holds_nothing_and_is_ended, dialer_is_not_believed)
+    dialer_looks_up_names, dialer_that_hangs_holds_nothing_and_is_ended, dialer_is_not_believed)
