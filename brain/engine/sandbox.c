@@ -575,7 +575,8 @@ sandboxes_unuse(struct sandbox *box)
 		dispatch_lost(box, "the session was closed");
 	if (box->state == SANDBOX_HELLO || box->state == SANDBOX_READY) {
 		sandbox_lost(box, ATS_E_CANCELLED, "its last session was closed");
-	} else if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF) {
+	} else if (box->state == SANDBOX_NONE || box->state == SANDBOX_BACKOFF ||
+	    (box->state == SANDBOX_STARTING && settings_listen(&box->e->set) != NULL)) {
 		box->state = SANDBOX_NONE;
 		timer_in(box, 0);
 	}

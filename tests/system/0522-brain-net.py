@@ -324,6 +324,19 @@ def _(home):
     ats.contains(h.refused()["text"], "has the workspace /elsewhere")
 
 
+@ats.test("listen: who is waited for is forgotten with its last session")
+def _(home):
+    e, s, b, _ = up(home, listen=True)
+    d = e.door()
+    ats.equal(d.request("ats/sandbox.list")["sandboxes"][0]["state"], "starting")
+    e.tell("SESSION_CLOSED", s)
+    ats.until(lambda: not d.request("ats/sandbox.list")["sandboxes"], "it is forgotten")
+    h = arrives(e, b)
+    h.come_in()
+    h.prove()
+    h.is_refused()
+
+
 @ats.test("listen: a thousand who say nothing, and one who says a byte a second")
 def _(home):
     e, _, b, d = up(home, listen=True, queue_ms=60000)
