@@ -31,17 +31,17 @@ def listening(home, kind):
 
 
 class Comes:
-    """A hands that connects to brain. text: an enrolment."""
+    """A hands that connects to brain, or how says that it listens. text: an enrolment."""
 
-    def __init__(self, home, url, text, name="k"):
+    def __init__(self, home, url, text, name="k", how="--connect"):
         key = os.path.join(home.dir, name)
         with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as f:
             f.write(text)
         self.log_path = os.path.join(home.state, name + ".log")
         with open(self.log_path, "wb") as log:
             self.proc = home.popen(
-                ats.program("ats-hands"), "--workspace", home.ws, "--connect", url,
-                "--key-file", key, stdin=log, stdout=log, stderr=log)
+                ats.program("ats-hands"), "--workspace", home.ws, how, url, "--key-file", key,
+                stdin=log, stdout=log, stderr=log)
 
     def log(self):
         with open(self.log_path, encoding="utf-8") as f:
@@ -154,5 +154,36 @@ def to(kind):
 
 for k in KINDS:
     to(k)
+
+
+@ats.test("brain connects to a hands that listens; without its key it says what to do; revoked")
+def _(home):
+    url = "wss://localhost:%d/ats" % free_port()
+    home.configure({"sandbox": {"url": url}})
+    r = home.ctl("exec", "--", "true", code=125)
+    ats.contains(r.stderr.decode(), "atsctl sandbox enroll")
+    text = enroll(home)
+    h = Comes(home, url, text, how="--listen")
+    ats.until(lambda: "listening" in h.log(), "hands listens")
+    ats.equal(home.ctl("exec", "--", "echo", "there", code=0).stdout, b"there\n")
+    mcp = home.mcp()
+    mcp.initialize()
+    go = os.path.join(home.ws, "go")
+    os.mkfifo(go)
+    os.chmod(go, 0o666)
+    id = mcp.send("tools/call", {"name": "Bash", "arguments": {
+        "command": "echo run >> ran; cat go; echo last"}})
+    ats.until(lambda: os.path.exists(os.path.join(home.ws, "ran")), "it runs")
+    os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
+    with open(go, "w", encoding="ascii") as w:
+        w.write("from outside\n")
+    ats.equal(mcp.answer(id)["result"]["content"][0]["text"], "from outside\nlast")
+    ats.equal(home.read("ran"), b"run\n")
+    box = text.decode().split(":")[1]
+    home.ctl("sandbox", "takeover", box, code=0)
+    ats.equal(home.ctl("exec", "--", "echo", "mine", code=0).stdout, b"mine\n")
+    home.ctl("sandbox", "revoke", box, code=0)
+    r = home.ctl("exec", "--", "true", code=125)
+    ats.contains(r.stderr.decode(), "atsctl sandbox enroll")
 
 ats.main()
