@@ -59,6 +59,9 @@ void ats_chan_uncork(struct ats_chan *c);
 void ats_chan_expect_sinks(struct ats_chan *c, bool on);
 /* Closes after what is queued has left; closed() follows with that code. */
 void ats_chan_close(struct ats_chan *c, int code, const char *why);
+/* For closed() and after it: how many payload bytes of a frame that did not come whole went into
+ * its sink. *ret_head is that frame's; untouched when 0 is returned. */
+size_t ats_chan_cut(const struct ats_chan *c, struct ats_frame_head *ret_head);
 /* Microseconds (CLOCK_MONOTONIC) of the last byte that came; for heartbeats. */
 uint64_t ats_chan_last_rx_us(const struct ats_chan *c);
 size_t ats_chan_queued(const struct ats_chan *c);

@@ -194,6 +194,15 @@ sink_step(struct ats_chan *c)
 	return 1;
 }
 
+size_t
+ats_chan_cut(const struct ats_chan *c, struct ats_frame_head *ret_head)
+{
+	if (!c->in.have_head || c->in.spliced == 0)
+		return 0;
+	*ret_head = c->in.head;
+	return c->in.spliced;
+}
+
 /* ---- frames ----------------------------------------------------------------------- */
 
 static int
