@@ -82,7 +82,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) co
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \
-	door engine events exec link link_hello main mcp outcome proof rpc sandbox sandbox_net sessions sessions_table settings store \
+	door engine events exec exec_stdin link link_hello main mcp outcome proof rpc sandbox sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
@@ -100,7 +100,7 @@ MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal re
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
 FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
-	bash_image bash_notes exec exec_stdin background background_text bash_output kill_shell task_output task_stop report
+	bash_image bash_notes exec exec_out exec_stdin background background_text bash_output kill_shell task_output task_stop report
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
 BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
 	hands/init/accept.o hands/init/dialer.o hands/init/attach.o hands/init/goodbye.o \

@@ -69,7 +69,8 @@ calls_resume(struct calls *t, struct ats_err *err)
 	for (c = TAILQ_FIRST(&t->resumed); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		n++;
-		/* Hands ends the execs of an engine that is gone. */
+		/* Its client's pipes went with that engine; hands, which may run it still, is
+		 * told to end it when it says so. */
 		if (c->tool == NULL)
 			call_finish_unknown(c, ATS_E_LOST, "the engine was restarted while it ran");
 	}

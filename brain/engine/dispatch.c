@@ -333,8 +333,10 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 		(void)ats_map_del(box->sent, c->id);
 		c->state = CALL_ENDING;
 		c->orphan_us = 0;
-		if (c->tool == NULL)	/* a file's data have their time, output has any */
-			c->deadline_us = 0;
+		if (c->tool == NULL) {
+			link_ack(box, c->id);	/* its output came before it */
+			c->deadline_us = 0;	/* a file's data have their time, this any */
+		}
 		call_timer_set(c);
 		if (c->tool != NULL && c->session != NULL)
 			sessions_touch(e->sessions, c->session);
@@ -360,7 +362,7 @@ lost_one(struct call *c, const char *why)
 
 	c->state = CALL_QUEUED;		/* in no table of the sandbox */
 	if (c->exec != NULL)
-		exec_link_lost(c->exec);
+		exec_lost(c->exec);
 	if (c->abandoned) {
 		if (c->box->abandoned > 0)
 			c->box->abandoned--;
@@ -385,40 +387,36 @@ lost_one(struct call *c, const char *why)
 	}
 }
 
-/* Hands keeps a result, and goes on without a link, for these only. */
-static bool
-outlives_link(const struct call *c)
+/* What was sent ends; all of it, or what hands does not go on with when only the link is lost:
+ * pure calls, which are told again, and data, which cannot be. */
+static void
+end_sent(struct sandbox *box, const char *why, bool all)
 {
-	return c->exec == NULL && call_class(c) != ATS_CLASS_PURE;
+	struct call *c;
+	size_t pos = 0;
+
+	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
+		if (!all && call_class(c) != ATS_CLASS_PURE) {
+			if (c->exec != NULL)
+				exec_unlinked(c->exec);
+			continue;
+		}
+		(void)ats_map_del(box->sent, c->id);
+		lost_one(c, why);
+		pos = 0;	/* from the start: answering one may end others */
+	}
 }
 
 void
 dispatch_paused(struct sandbox *box)
 {
-	struct call *c;
-	size_t pos = 0;
-
-	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
-		if (outlives_link(c))
-			continue;
-		(void)ats_map_del(box->sent, c->id);
-		lost_one(c, "the link to the sandbox was lost");
-		pos = 0;
-	}
+	end_sent(box, "the link to the sandbox was lost", false);
 }
 
 void
 dispatch_lost(struct sandbox *box, const char *why)
 {
-	struct call *c;
-	size_t pos = 0;
-
-	/* From the start each time: answering one may end others. */
-	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
-		(void)ats_map_del(box->sent, c->id);
-		lost_one(c, why);
-		pos = 0;
-	}
+	end_sent(box, why, true);
 }
 
 void
@@ -454,8 +452,18 @@ among(const uint64_t *ids, size_t n, uint64_t id)
 	return false;
 }
 
+/* Hands has it, or its result: streams go on, and what was said to nobody is said again. */
 static void
 goes_on(struct sandbox *box, struct call *c)
+{
+	if (c->exec != NULL)
+		exec_resume(c->exec);
+	if (c->cancelled)
+		link_cancel(box, c->id, c->timed_out ? "timeout" : "cancelled");
+}
+
+static void
+goes_on_resumed(struct sandbox *box, struct call *c)
 {
 	struct engine *e = c->e;
 	uint64_t now = ats_clock_us();
@@ -475,21 +483,14 @@ goes_on(struct sandbox *box, struct call *c)
 		c->deadline_us = now + (c->timeout_ms + e->set.grace_ms) * 1000;
 	if (TAILQ_EMPTY(&c->waiters))
 		c->orphan_us = now + e->set.orphan_ms * 1000;
-	if (c->cancelled)
-		link_cancel(box, c->id, "cancelled");
+	goes_on(box, c);
 	call_timer_set(c);
 }
 
-/* A call of ours that was under way when the link was lost, and hands is the same. */
+/* A call of ours was under way when the link was lost and never came there: it did not run. */
 static void
-still_sent(struct sandbox *box, struct call *c, bool runs)
+did_not_run(struct sandbox *box, struct call *c)
 {
-	if (runs) {
-		if (c->cancelled)	/* that word may have been lost */
-			link_cancel(box, c->id, c->timed_out ? "timeout" : "cancelled");
-		return;
-	}
-	/* It never came there: so it did not run. */
 	(void)ats_map_del(box->sent, c->id);
 	c->state = CALL_QUEUED;
 	if (c->abandoned) {
@@ -511,13 +512,16 @@ resume_sent(struct sandbox *box, const uint64_t *running, size_t n)
 {
 	struct call *c;
 	size_t pos = 0;
-	bool runs;
 
-	while ((c = ats_map_each(box->sent, &pos)) != NULL) {
-		runs = among(running, n, c->id);
-		still_sent(box, c, runs);
-		if (!runs)
-			pos = 0;	/* the map has changed */
+	/* First what goes on, once each: the second round begins anew with each change. */
+	while ((c = ats_map_each(box->sent, &pos)) != NULL)
+		if (among(running, n, c->id))
+			goes_on(box, c);
+	for (pos = 0; (c = ats_map_each(box->sent, &pos)) != NULL;) {
+		if (among(running, n, c->id))
+			continue;
+		did_not_run(box, c);
+		pos = 0;
 	}
 }
 
@@ -534,7 +538,7 @@ dispatch_resumed(struct sandbox *box, const uint64_t *running, size_t n)
 		if (strcmp(c->resumed_boot, box->boot) != 0)
 			call_resumed_lost(c);
 		else if (among(running, n, c->id))
-			goes_on(box, c);
+			goes_on_resumed(box, c);
 		else
 			call_resumed_unsent(c);
 	}

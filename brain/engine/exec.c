@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The streams of an exec. Runs in the engine; bytes and offsets are a sandbox's, pipes a
- * client's: neither may block the loop or grow memory past the window. */
+ * client's: neither may block the loop or grow memory past the window. Over a lost link the
+ * output goes on from what came, and the input from what hands says that it got. */
 #include "brain/engine/exec.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "brain/engine/engine.h"
+#include "brain/engine/exec_stdin.h"
 #include "brain/engine/link.h"
 #include "common/chan.h"
 #include "common/fd.h"
@@ -26,17 +26,17 @@
 
 static const char *const stream_names[] = { "stdin", "stdout", "stderr" };
 
-struct stream {
+struct stream {			/* stdout or stderr */
 	struct exec *x;
 	enum exec_stream_id id;
 	int fd;				/* the client's pipe, non-blocking, or -1 */
 	bool shared;			/* with the client, who can make it block again */
-	struct event *event;		/* stdin readable, or the others writable */
+	struct event *event;		/* it is writable */
 	struct ats_buf held;		/* came, not yet taken by the pipe */
 	uint64_t offset;		/* of the next byte */
-	uint64_t granted;		/* of the output: credit given in all */
+	uint64_t granted;		/* credit given in all */
 	uint64_t taken;			/* left here since credit was last given */
-	bool over;			/* stdin ended, or the pipe's reader has gone */
+	bool over;			/* the pipe's reader has gone */
 };
 
 struct exec {
@@ -48,7 +48,9 @@ struct exec {
 	uint64_t rows, cols;
 	char term[64];
 	struct stream s[EXEC_STREAMS];
-	struct ats_stream *feed;	/* stdin on the link */
+	struct exec_stdin *in;		/* NULL: none */
+	bool linked;			/* hands hears of it: it was sent, or resumed */
+	bool asked;			/* where its stdin goes on: not yet answered */
 	bool counted;			/* in its sandbox's number of execs */
 	bool ending;
 	bool cut;			/* output was dropped that nobody took */
@@ -114,6 +116,23 @@ copy_argv(struct exec *x, const struct exec_ask *ask)
 	return 0;
 }
 
+static int
+open_stream(struct exec *x, enum exec_stream_id id, int fd, struct ats_err *err)
+{
+	bool shared;
+	int own = own_description(fd, id == EXEC_STDIN ? O_RDONLY : O_WRONLY, &shared);
+
+	if (own < 0)
+		return ats_err_set(err, ATS_E_SYS, "fds: %s", strerror(errno));
+	if (id == EXEC_STDIN) {
+		x->in = exec_stdin_new(own, shared);
+		return x->in == NULL ? ats_err_set(err, ATS_E_NOMEM, "exec") : 0;
+	}
+	x->s[id].fd = own;
+	x->s[id].shared = shared;
+	return 0;
+}
+
 int
 exec_new(struct engine *e, const struct exec_ask *ask, struct exec **ret, struct ats_err *err)
 {
@@ -139,14 +158,9 @@ exec_new(struct engine *e, const struct exec_ask *ask, struct exec **ret, struct
 			rc = check_fd(ask->fds[i], (enum exec_stream_id)i, err);
 	if (rc == 0 && copy_argv(x, ask) < 0)
 		rc = ats_err_set(err, ATS_E_NOMEM, "exec");
-	for (i = 0; rc == 0 && i < EXEC_STREAMS; i++) {
-		if (ask->fds[i] < 0)
-			continue;
-		x->s[i].fd = own_description(ask->fds[i],
-		    i == EXEC_STDIN ? O_RDONLY : O_WRONLY, &x->s[i].shared);
-		if (x->s[i].fd < 0)
-			rc = ats_err_set(err, ATS_E_SYS, "fds: %s", strerror(errno));
-	}
+	for (i = 0; rc == 0 && i < EXEC_STREAMS; i++)
+		if (ask->fds[i] >= 0)
+			rc = open_stream(x, (enum exec_stream_id)i, ask->fds[i], err);
 	if (rc < 0) {
 		exec_free(x);
 		return rc;
@@ -181,7 +195,7 @@ exec_free(struct exec *x)
 	if (x == NULL)
 		return;
 	count(x, false);
-	ats_stream_free(x->feed);
+	exec_stdin_free(x->in);
 	for (i = 0; i < EXEC_STREAMS; i++) {
 		if (x->s[i].event != NULL)
 			event_free(x->s[i].event);
@@ -201,7 +215,7 @@ exec_fill(const struct exec *x, struct ats_msg_CALL_EXEC *m)
 	m->n_argv = x->nargv;
 	m->window = x->e->set.exec_window;
 	m->has_window = true;
-	m->want_stdin = m->has_want_stdin = x->s[EXEC_STDIN].fd >= 0;
+	m->want_stdin = m->has_want_stdin = x->in != NULL;
 	m->tty = m->has_tty = x->tty;
 	m->rows = x->rows;
 	m->cols = x->cols;
@@ -228,80 +242,6 @@ keep_nonblocking(struct stream *s)
 		(void)(ats_fd_nonblock(s->fd, true) < 0);
 }
 
-/* ---- stdin ----------------------------------------------------------------------- */
-
-static void
-send_eof(struct exec *x)
-{
-	struct ats_msg_EVENT_STDIN m = {
-		.offset = x->s[EXEC_STDIN].offset, .has_offset = true,
-		.eof = true, .has_eof = true,
-	};
-
-	if (x->s[EXEC_STDIN].over)
-		return;
-	x->s[EXEC_STDIN].over = true;
-	/* A failure is the link's, which then ends the call. */
-	(void)(link_send(x->call->box, ATS_FRAME_EVENT_STDIN, x->call->id, &m, NULL) < 0);
-}
-
-/* Bytes in the pipe; -1 at its end. */
-static int
-stdin_has(const struct exec *x)
-{
-	struct pollfd p = { .fd = x->s[EXEC_STDIN].fd, .events = POLLIN };
-	int n = 0;
-
-	if (ioctl(p.fd, FIONREAD, &n) < 0)
-		return -1;
-	if (n > 0)
-		return n;
-	if (poll(&p, 1, 0) == 1 && (p.revents & POLLIN) == 0 &&
-	    (p.revents & (POLLHUP | POLLERR)) != 0)
-		return -1;
-	return 0;
-}
-
-static void
-pump_stdin(void *ctx, size_t max, struct ats_chunk *ret)
-{
-	struct exec *x = ctx;
-	struct stream *s = &x->s[EXEC_STDIN];
-
-	ret->n = 0;
-	if (s->over)
-		return;
-	keep_nonblocking(s);
-	if (ats_stream_take(x->feed, s->fd, max, ret) == 0) {
-		if (stdin_has(x) < 0)
-			send_eof(x);
-		else
-			(void)event_add(s->event, NULL);
-		return;
-	}
-	ret->type = ats_frame_rows[ATS_FRAME_EVENT_STDIN].type;
-	ret->kind = ats_frame_rows[ATS_FRAME_EVENT_STDIN].kind;
-	ret->json_len = (size_t)snprintf(ret->json, sizeof(ret->json), "{\"offset\":%llu}",
-	    (unsigned long long)s->offset);
-	s->offset += ret->n;
-}
-
-static void
-on_stdin(evutil_socket_t fd, short what, void *arg)
-{
-	struct stream *s = arg;
-
-	(void)fd;
-	(void)what;
-	if (s->x->feed == NULL)
-		return;
-	/* The end needs no credit. */
-	if (stdin_has(s->x) < 0)
-		send_eof(s->x);
-	else
-		ats_stream_ready(s->x->feed);
-}
-
 /* ---- output ---------------------------------------------------------------------- */
 
 static void
@@ -312,7 +252,7 @@ give_credit(struct stream *s)
 		.stream = stream_names[s->id], .bytes = s->taken, .has_bytes = true,
 	};
 
-	if (s->taken < x->e->set.exec_window / 2 || x->ending || x->call->box->chan == NULL)
+	if (s->taken < x->e->set.exec_window / 2 || x->ending || !x->linked)
 		return;
 	if (link_send(x->call->box, ATS_FRAME_WINDOW, x->call->id, &m, NULL) < 0)
 		return;		/* tried again with the next bytes that leave */
@@ -322,17 +262,24 @@ give_credit(struct stream *s)
 
 /* As a shell would: whoever writes into a pipe without a reader is told so. */
 static void
-reader_gone(struct stream *s)
+send_sigpipe(struct exec *x)
 {
 	struct ats_msg_SIGNAL m = { .number = SIGPIPE_NUMBER, .has_number = true };
+
+	if (!x->ending && x->linked)
+		(void)(link_send(x->call->box, ATS_FRAME_SIGNAL, x->call->id, &m, NULL) < 0);
+}
+
+static void
+reader_gone(struct stream *s)
+{
 	struct exec *x = s->x;
 
 	s->over = true;
 	x->cut |= s->held.len > 0;
 	s->taken += s->held.len;
 	ats_buf_done(&s->held);
-	if (!x->ending && x->call->box->chan != NULL)
-		(void)(link_send(x->call->box, ATS_FRAME_SIGNAL, x->call->id, &m, NULL) < 0);
+	send_sigpipe(x);
 }
 
 static void
@@ -398,26 +345,20 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 int
 exec_start(struct exec *x, struct call *c, struct ats_err *err)
 {
-	struct stream *in = &x->s[EXEC_STDIN];
 	int i;
 
 	x->call = c;
+	x->linked = true;
 	count(x, true);
-	for (i = 0; i < EXEC_STREAMS; i++) {
+	for (i = EXEC_STDOUT; i < EXEC_STREAMS; i++) {
 		if (x->s[i].fd < 0 || x->s[i].event != NULL)
 			continue;
-		x->s[i].event = event_new(x->e->base, x->s[i].fd,
-		    i == EXEC_STDIN ? EV_READ : EV_WRITE, i == EXEC_STDIN ? on_stdin : on_writable,
-		    &x->s[i]);
+		x->s[i].event =
+		    event_new(x->e->base, x->s[i].fd, EV_WRITE, on_writable, &x->s[i]);
 		if (x->s[i].event == NULL)
 			return ats_err_set(err, ATS_E_NOMEM, "exec");
 	}
-	if (in->fd < 0)
-		return 0;
-	x->feed = ats_stream_new(c->box->chan, c->id, 0, pump_stdin, x);
-	if (x->feed == NULL || event_add(in->event, NULL) < 0)
-		return ats_err_set(err, ATS_E_NOMEM, "exec");
-	return 0;
+	return x->in == NULL ? 0 : exec_stdin_start(x->in, c, err);
 }
 
 int
@@ -479,22 +420,66 @@ exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from, uint64_t to,
 int
 exec_window(struct exec *x, uint64_t bytes, struct ats_err *err)
 {
-	if (x->feed == NULL)
-		return 0;
-	if (ats_stream_credit(x->feed, bytes) < 0)
-		return ats_err_set(err, ATS_E_CREDIT, "stdin: credit overflows");
-	return 0;
+	return x->in == NULL ? 0 : exec_stdin_window(x->in, bytes, err);
 }
+
+/* ---- over a lost link ------------------------------------------------------------- */
+
+void
+exec_unlinked(struct exec *x)
+{
+	x->linked = x->asked = false;
+	count(x, false);
+	if (x->in != NULL)
+		exec_stdin_unlinked(x->in);
+}
+
+void
+exec_half(struct exec *x, enum exec_stream_id id, uint64_t n)
+{
+	x->s[id].offset += n;
+	x->s[id].taken += n;
+}
+
+void
+exec_resume(struct exec *x)
+{
+	struct stream *out = &x->s[EXEC_STDOUT], *err = &x->s[EXEC_STDERR];
+	struct ats_msg_RESUME m = {
+		.out = out->offset, .has_out = true,
+		.err = err->offset, .has_err = true,
+		.out_window = out->granted - out->offset, .has_out_window = true,
+		.err_window = err->granted - err->offset, .has_err_window = true,
+		.in = x->in == NULL ? 0 : exec_stdin_sent(x->in), .has_in = x->in != NULL,
+	};
+
+	count(x, true);
+	x->linked =
+	    link_send(x->call->box, ATS_FRAME_RESUME, x->call->id, &m, NULL) == 0;
+	x->asked = m.has_in;
+	give_credit(out);
+	give_credit(err);
+	if ((out->over && out->event != NULL) || (err->over && err->event != NULL))
+		send_sigpipe(x);	/* the first may have been lost */
+}
+
+int
+exec_resumed(struct exec *x, uint64_t in, uint64_t window, struct ats_err *err)
+{
+	if (!x->asked)
+		return ats_err_set(err, ATS_E_PROTO, "resumed: nobody asked for it");
+	x->asked = false;
+	return x->in == NULL ? 0 : exec_stdin_resumed(x->in, in, window, err);
+}
+
+/* ---- the end ---------------------------------------------------------------------- */
 
 static void
 stop_feed(struct exec *x)
 {
 	count(x, false);
-	ats_stream_free(x->feed);
-	x->feed = NULL;
-	if (x->s[EXEC_STDIN].event != NULL)
-		(void)event_del(x->s[EXEC_STDIN].event);
-	x->s[EXEC_STDIN].over = true;
+	if (x->in != NULL)
+		exec_stdin_stop(x->in);
 }
 
 void
@@ -532,6 +517,8 @@ exec_let_go(struct exec *x)
 	if (x == NULL)
 		return;
 	stop_feed(x);
+	exec_stdin_free(x->in);
+	x->in = NULL;
 	for (s = x->s; s < x->s + EXEC_STREAMS; s++) {
 		if (s->event != NULL)
 			event_free(s->event);
@@ -543,7 +530,8 @@ exec_let_go(struct exec *x)
 }
 
 void
-exec_link_lost(struct exec *x)
+exec_lost(struct exec *x)
 {
+	x->linked = false;
 	stop_feed(x);
 }

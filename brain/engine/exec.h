@@ -41,6 +41,15 @@ ATS_NODISCARD int exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from
     struct ats_err *err);
 /* Hands grants credit for stdin. */
 ATS_NODISCARD int exec_window(struct exec *x, uint64_t bytes, struct ats_err *err);
+/* The link is lost, hands may go on: the client's pipes wait. */
+void exec_unlinked(struct exec *x);
+/* The link was cut within an output frame, of which n bytes are in the client's pipe. */
+void exec_half(struct exec *x, enum exec_stream_id id, uint64_t n);
+/* On another link, and hands goes on: says what is here of its output. */
+void exec_resume(struct exec *x);
+/* Its answer: what it has of stdin, and credit from there. */
+ATS_NODISCARD int exec_resumed(struct exec *x, uint64_t in, uint64_t window,
+    struct ats_err *err);
 /* The result is here (copied): the call is finished with it once the bytes still held have
  * left. The call, and x with it, may be gone after this. */
 void exec_end(struct exec *x, const struct outcome *o);
@@ -49,8 +58,8 @@ void exec_drain_stop(struct exec *x);
 /* The call was answered before hands ended it: its client's pipes are closed, and what still
  * comes is dropped. NULL is fine. */
 void exec_let_go(struct exec *x);
-/* The link is gone. */
-void exec_link_lost(struct exec *x);
+/* The sandbox is gone. */
+void exec_lost(struct exec *x);
 enum exec_stream_id exec_stream_of(const char *name);	/* EXEC_STREAMS if unknown */
 
 #endif

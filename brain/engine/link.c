@@ -30,7 +30,8 @@ link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const voi
 	const struct ats_frame_row *row = &ats_frame_rows[frame];
 	int rc;
 
-	if (box->chan == NULL)
+	/* A new link takes calls, and words about those of the last one, when it is ready. */
+	if (box->chan == NULL || (row->state == ATS_STATE_READY && box->state != SANDBOX_READY))
 		return ats_err_set(err, ATS_E_EOF, "no link to the sandbox");
 	ats_buf_reset(&box->json);
 	rc = ats_msg_encode(&row->shape, msg, &box->json, err);
@@ -175,6 +176,7 @@ on_output(struct sandbox *box, const struct ats_frame *f, enum exec_stream_id id
 		return 0;
 	if (c == NULL || c->exec == NULL)
 		return ats_err_set(err, ATS_E_PROTO, "output of a call that is no exec");
+	box->failures = 0;	/* a link that breaks often is of use if it carries something */
 	return exec_output(c->exec, id, offset, f->head.payload_len, f->payload, f->payload_n,
 	    err);
 }
@@ -228,6 +230,19 @@ on_WINDOW(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_W
 	if (c->exec == NULL || exec_stream_of(m->stream) != EXEC_STDIN)
 		return ats_err_set(err, ATS_E_PROTO, "window: not for stdin of an exec");
 	return exec_window(c->exec, m->bytes, err);
+}
+
+static int
+on_RESUMED(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_RESUMED *m,
+    struct ats_err *err)
+{
+	struct call *c = ats_map_get(box->sent, f->head.call);
+
+	if (c == NULL && ats_map_get(box->ghosts, f->head.call) != NULL)
+		return 0;
+	if (c == NULL || c->exec == NULL)
+		return ats_err_set(err, ATS_E_PROTO, "resumed: no such exec");
+	return exec_resumed(c->exec, m->in, m->in_window, err);
 }
 
 static int
@@ -327,13 +342,25 @@ on_frame(void *ctx, const struct ats_frame *f, struct ats_err *err)
 	return rc;
 }
 
+/* EXEC_STREAMS: no output. */
+static enum exec_stream_id
+output_of(uint8_t type, uint8_t kind)
+{
+	const struct ats_frame_row *row = ats_frame_row_find(type, kind);
+
+	if (row == &ats_frame_rows[ATS_FRAME_EVENT_STDOUT])
+		return EXEC_STDOUT;
+	return row == &ats_frame_rows[ATS_FRAME_EVENT_STDERR] ? EXEC_STDERR : EXEC_STREAMS;
+}
+
 /* Before a byte of JSON: direction, state, size, and for output the window. */
 static int
 on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
 {
 	struct sandbox *box = ctx;
-	const struct ats_frame_row *row;
-	enum ats_frame_id id;
+	const struct ats_frame_row *row = ats_frame_row_find(h->type, h->kind);
+	enum ats_frame_id row_id;
+	enum exec_stream_id id;
 	struct call *c;
 	int rc;
 
@@ -341,36 +368,27 @@ on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
 	    box->state == SANDBOX_READY ? ATS_STATE_READY : ATS_STATE_HELLO, err);
 	if (rc < 0)
 		return rc;
-	row = ats_frame_row_find(h->type, h->kind);
 	if (row == NULL)
 		return ats_err_set(err, ATS_E_UNKNOWN_FRAME, "unknown frame");
-	id = ats_frame_row_id(row);
-	if (box->proof.wanted && !box->proof.proven && id != ATS_FRAME_HELLO &&
-	    id != ATS_FRAME_PROVE && id != ATS_FRAME_GOODBYE)
+	row_id = ats_frame_row_id(row);
+	if (box->proof.wanted && !box->proof.proven && row_id != ATS_FRAME_HELLO &&
+	    row_id != ATS_FRAME_PROVE && row_id != ATS_FRAME_GOODBYE)
 		return link_not_proven(box, "it goes on without a proof", err);
-	if (id != ATS_FRAME_EVENT_STDOUT && id != ATS_FRAME_EVENT_STDERR)
-		return 0;
-	c = ats_map_get(box->sent, h->call);
+	id = output_of(h->type, h->kind);
+	c = id == EXEC_STREAMS ? NULL : ats_map_get(box->sent, h->call);
 	if (c == NULL || c->exec == NULL)
 		return 0;	/* judged when it is here */
-	return exec_check(c->exec, id == ATS_FRAME_EVENT_STDOUT ? EXEC_STDOUT : EXEC_STDERR,
-	    h->payload_len, err);
+	return exec_check(c->exec, id, h->payload_len, err);
 }
 
 static int
 on_sink(void *ctx, const struct ats_frame *f)
 {
-	const struct ats_frame_row *row = ats_frame_row_find(f->head.type, f->head.kind);
+	enum exec_stream_id id = output_of(f->head.type, f->head.kind);
 	struct sandbox *box = ctx;
 	struct call *c = ats_map_get(box->sent, f->head.call);
-	enum ats_frame_id id;
 
-	if (row == NULL || c == NULL || c->exec == NULL)
-		return -1;
-	id = ats_frame_row_id(row);
-	if (id == ATS_FRAME_EVENT_STDOUT)
-		return exec_sink(c->exec, EXEC_STDOUT);
-	return id == ATS_FRAME_EVENT_STDERR ? exec_sink(c->exec, EXEC_STDERR) : -1;
+	return id == EXEC_STREAMS || c == NULL || c->exec == NULL ? -1 : exec_sink(c->exec, id);
 }
 
 static void
@@ -438,6 +456,19 @@ link_adopt(struct sandbox *box, struct ats_chan *c, struct proof *p, enum ats_ad
 	if (link_key_proven(&box->key, box->proof.generation))
 		vault_link_proven(box->e, box, box->proof.generation);
 	return link_take_hands(box, box->proof.boot, box->proof.workspace, err);
+}
+
+void
+link_cut(struct sandbox *box)
+{
+	struct ats_frame_head half;
+	size_t n = box->chan == NULL ? 0 : ats_chan_cut(box->chan, &half);
+	struct call *c = n == 0 ? NULL : ats_map_get(box->sent, half.call);
+
+	if (c == NULL || c->exec == NULL)
+		return;
+	box->failures = 0;
+	exec_half(c->exec, output_of(half.type, half.kind), n);
 }
 
 void

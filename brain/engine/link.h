@@ -20,6 +20,8 @@ ATS_NODISCARD int link_check_hello(const struct ats_msg_HELLO *m, struct ats_err
 /* The last frame; the channel still has to be closed. */
 void link_goodbye(struct ats_chan *c, int code, const char *text);
 void link_stop(struct sandbox *box);
+/* It is lost, and ends soon: what has come of a frame that will not come whole is counted. */
+void link_cut(struct sandbox *box);
 /* Encodes and sends one frame. -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_EOF, -ATS_E_FIELD. */
 ATS_NODISCARD int link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call,
     const void *msg, struct ats_err *err);

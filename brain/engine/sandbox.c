@@ -400,6 +400,7 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 
 	if (!early && box->state != SANDBOX_READY)
 		return;
+	link_cut(box);
 	box->state = SANDBOX_DYING;
 	box->failures++;
 	box->last_code = code;

@@ -53,18 +53,21 @@ calls_active(const struct calls *t)
 
 /* ---- the life of a call ------------------------------------------------------------ */
 static void
-end_part(struct call *c)
+free_part(struct call *c)
 {
-	struct calls *t = c->f->calls;
-
-	if (c->state != CALL_ACTIVE)
-		return;
-	(void)evtimer_del(&c->timer);
 	if (c->ops != NULL && c->ops->free != NULL)
 		c->ops->free(c);
 	c->ops = NULL;
 	c->part = NULL;
-	t->active--;
+}
+
+static void
+end_active(struct call *c)
+{
+	if (c->state != CALL_ACTIVE)
+		return;
+	(void)evtimer_del(&c->timer);
+	c->f->calls->active--;
 	c->state = CALL_KEPT;
 }
 
@@ -73,7 +76,8 @@ call_free(struct call *c)
 {
 	struct calls *t = c->f->calls;
 
-	end_part(c);
+	end_active(c);
+	free_part(c);
 	(void)ats_map_del(t->map, c->id);
 	t->kept_bytes -= c->json.len + c->payload.len;
 	t->unsent -= c->unsent;
@@ -216,7 +220,9 @@ deliver(struct call *c, const char *json, size_t json_len, const char *payload, 
 	struct front *f = c->f;
 	int rc = link_send(f->link, ATS_FRAME_RESULT, c->id, json, json_len, payload, n);
 
-	end_part(c);
+	end_active(c);
+	if (!c->keep || c->ops == NULL || !c->ops->keeps_part)
+		free_part(c);
 	if (c->keep || rc == -ATS_E_FULL || rc == -ATS_E_NOMEM) {
 		if (!store(c, json, json_len, payload, n)) {
 			ats_log(ATS_LOG_ERROR, "a result is lost",
@@ -384,15 +390,15 @@ calls_on_link_lost(struct calls *t)
 	struct call *c;
 
 	for (size_t i = 0; (c = ats_map_each(t->map, &i)) != NULL;) {
-		if (c->state == CALL_ACTIVE && c->keep && c->ops != NULL &&
-		    c->ops->survives)
-			continue;
-		if (c->state == CALL_KEPT && c->keep) {
-			t->unsent -= c->unsent;
-			c->unsent = false;
+		if (!c->keep || (c->state == CALL_ACTIVE &&
+				    (c->ops == NULL || !c->ops->survives))) {
+			call_free(c);
 			continue;
 		}
-		call_free(c);
+		t->unsent -= c->unsent;
+		c->unsent = false;
+		if (c->ops != NULL && c->ops->unlinked != NULL)
+			c->ops->unlinked(c);
 	}
 }
 
@@ -402,7 +408,7 @@ calls_resend(struct calls *t)
 	struct call *c;
 
 	for (size_t i = 0; (c = ats_map_each(t->map, &i)) != NULL;) {
-		if (c->state == CALL_KEPT && !c->unsent)
+		if (c->state == CALL_KEPT && c->ops == NULL && !c->unsent)
 			call_send_kept(c);
 	}
 }

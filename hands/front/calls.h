@@ -27,6 +27,10 @@ struct call_ops {
 	void (*cancel)(struct call *c, bool timeout);
 	/* Whether a kept call goes on when the link is lost. */
 	bool survives;
+	/* The part stays with the kept result, which it sends again by itself. */
+	bool keeps_part;
+	/* The link is lost and it goes on. May be NULL. */
+	void (*unlinked)(struct call *c);
 	/* Ends what still runs and frees c->part; nothing of it calls back any more. */
 	void (*free)(struct call *c);
 };
@@ -86,6 +90,8 @@ bool call_input(
 void call_started(struct call *c);
 /* Arms the deadline again: ms from now, 0 none. */
 void call_deadline(struct call *c, uint64_t ms);
+/* Sends a kept result, or sees to that it is tried again. */
+void call_send_kept(struct call *c);
 /* EVENT progress, if the peer asked for it and is there; more than some a second are
  * dropped. */
 void call_progress(struct call *c, const char *message, uint64_t done);

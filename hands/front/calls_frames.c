@@ -39,7 +39,7 @@ is_duplicate(struct calls *t, uint64_t id, uint64_t print)
 	if (c->fingerprint != print)
 		link_refuse(t->f->link, id, ATS_E_ID_REUSED,
 		    "this call id was used before with another input");
-	else if (c->state == CALL_KEPT && !c->unsent)
+	else if (c->state == CALL_KEPT && c->ops == NULL && !c->unsent)
 		call_send_kept(c);
 	return true;
 }
@@ -152,6 +152,7 @@ calls_on_exec(struct calls *t, const struct ats_frame *fr, struct ats_err *err)
 	c = call_new(t, fr->head.call, m.session, 1);
 	if (c == NULL)
 		return 0;
+	c->keep = true;	/* brain acknowledges it */
 	if (m.has_deadline_ms)
 		call_deadline(c, m.deadline_ms > 0 ? m.deadline_ms : 1);
 	exec_start(c, &m);

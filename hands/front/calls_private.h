@@ -19,7 +19,5 @@ struct calls {
 /* Returns the call, or NULL after the peer was told why there is none. */
 struct call *call_new(
     struct calls *t, uint64_t id, const char *session, uint64_t fingerprint);
-/* Sends a kept result, or sees to that it is tried again. */
-void call_send_kept(struct call *c);
 
 #endif

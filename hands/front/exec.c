@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec: output is spliced from the program's pipes to the link, as much as the peer has
+ * exec: output goes from the program's pipes to the link (exec_out.c), as much as the peer has
  * credited, so that the program waits when the peer does; stdin is granted back as the
- * program takes it. Runs in hands' front. Nothing here grows with the amount of data. */
+ * program takes it. A lost link ends none of it: the program runs on, and the same brain resumes
+ * the streams; one that knows nothing of it cancels it. Runs in hands' front. Nothing here grows
+ * with the amount of data. */
 #include "hands/front/exec.h"
 
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/json.h"
+#include "hands/front/exec_out.h"
 #include "hands/front/exec_stdin.h"
 #include "hands/front/front.h"
 #include "hands/front/link.h"
@@ -23,38 +26,36 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define SMALL_BYTES (16u << 10) /* copied rather than spliced */
 #define ARGV_MAX (256u << 10)
 
-struct exec_stream {
-	struct exec *x;
-	unsigned which;
-	struct ats_stream *stream;
-	struct event ev;
-	bool watched;
-	bool open;	 /* the pipe may still give bytes */
-	uint64_t offset; /* of the next byte sent */
-	uint64_t end;	 /* once the program has ended: where its output ends */
-	uint64_t gap;	 /* bytes behind that end which are not sent */
-};
 struct exec {
 	struct call *c;
-	struct shell *sh;
-	struct exec_stream out[2];
+	struct shell *sh; /* NULL: not yet, or its end was told */
+	struct exec_out *out[2];
 	struct exec_stdin *in; /* NULL: none */
+	bool linked;	       /* its streams are those of the link that there is */
+	bool unwanted;	       /* a brain that does not know it wants its result only */
 	bool ended;
+	bool told; /* the result was sent on this link */
 	struct event finish_ev;
 	struct shell_end end;
 	struct job_exit exit;
 };
 
 static void on_cancel(struct call *c, bool timeout);
+static void on_unlinked(struct call *c);
 static void on_free(struct call *c);
 static void on_started(void *ctx);
 static void on_ended(void *ctx, const struct shell_end *end);
 static void on_finish(evutil_socket_t fd, short what, void *arg);
 
-static const struct call_ops ops = { .cancel = on_cancel, .free = on_free };
+static const struct call_ops ops = {
+	.cancel = on_cancel,
+	.survives = true,
+	.keeps_part = true,
+	.unlinked = on_unlinked,
+	.free = on_free,
+};
 static const struct shell_ops shell_ops = { .started = on_started, .ended = on_ended };
 
 static struct exec *
@@ -65,92 +66,18 @@ find(struct front *f, uint64_t id)
 	return c != NULL && c->ops == &ops ? c->part : NULL;
 }
 
-/* ---- output ------------------------------------------------------------------------ */
-static void
-unwatch(struct exec_stream *s)
-{
-	if (s->watched)
-		(void)event_del(&s->ev);
-	s->watched = false;
-}
-
-static void
-watch(struct exec_stream *s)
-{
-	if (!s->watched && s->open && !s->x->ended && event_add(&s->ev, NULL) == 0)
-		s->watched = true;
-}
-
-static size_t
-bytes_in(int fd)
-{
-	int n = 0;
-
-	return ioctl(fd, FIONREAD, &n) == 0 && n > 0 ? (size_t)n : 0;
-}
-
-/* Nothing will come any more. */
-static void
-stream_over(struct exec_stream *s)
-{
-	s->open = false;
-	unwatch(s);
-	if (s->x->ended) /* not from within the pump: it frees the streams */
-		event_active(&s->x->finish_ev, EV_TIMEOUT, 0);
-}
-
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct exec_stream *s = arg;
-
-	(void)what;
-	unwatch(s);
-	if (bytes_in(fd) > 0)
-		ats_stream_ready(s->stream);
-	else if (ats_fd_at_end(fd))
-		stream_over(s);
-	else
-		watch(s);
-}
-
-static void
-on_pump(void *ctx, size_t max, struct ats_chunk *k)
-{
-	struct exec_stream *s = ctx;
-	const struct ats_frame_row *row =
-	    &ats_frame_rows[s->which == 0 ? ATS_FRAME_EVENT_STDOUT
-					  : ATS_FRAME_EVENT_STDERR];
-
-	*k = (struct ats_chunk){ .type = row->type, .kind = row->kind, .pipe_fd = -1 };
-	if (s->x->ended && max > s->end - s->offset)
-		max = (size_t)(s->end - s->offset);
-	if (!s->open || ats_stream_take(s->stream, shell_pipe(s->x->sh, s->which), max,
-			    k) == 0) {
-		if (s->x->ended)
-			stream_over(s);
-		else
-			watch(s);
-		return;
-	}
-	k->json_len = (size_t)snprintf(
-	    k->json, sizeof(k->json), "{\"offset\":%" PRIu64 "}", s->offset);
-	s->offset += k->n;
-}
-
+/* ---- start ------------------------------------------------------------------------- */
 static bool
 start_streams(struct exec *x, uint64_t window)
 {
-	struct front *f = x->c->f;
+	struct ats_chan *chan = link_chan(x->c->f->link);
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct exec_stream *s = &x->out[i];
-
-		s->stream =
-		    ats_stream_new(link_chan(f->link), x->c->id, window, on_pump, s);
-		if (s->stream == NULL)
+		x->out[i] = exec_out_new(x->c, i, window, &x->finish_ev);
+		if (x->out[i] == NULL || !exec_out_attach(x->out[i], chan))
 			return false;
 	}
+	x->linked = true;
 	return true;
 }
 
@@ -158,19 +85,8 @@ start_streams(struct exec *x, uint64_t window)
 static void
 open_pipes(struct exec *x)
 {
-	struct front *f = x->c->f;
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct exec_stream *s = &x->out[i];
-		int fd = shell_pipe(x->sh, i);
-
-		if (fd < 0 || s->open ||
-		    event_assign(
-			&s->ev, f->base, fd, EV_READ | EV_PERSIST, on_readable, s) < 0)
-			continue;
-		s->open = true;
-		watch(s);
-	}
+	for (unsigned i = 0; i < 2; i++)
+		exec_out_open(x->out[i], shell_pipe(x->sh, i));
 	if (x->in != NULL && shell_pipe(x->sh, 2) >= 0)
 		exec_stdin_open(x->in, shell_take_pipe(x->sh, 2));
 }
@@ -185,7 +101,6 @@ on_started(void *ctx)
 		open_pipes(x);
 }
 
-/* ---- start ------------------------------------------------------------------------- */
 static int
 join_argv(const struct ats_msg_CALL_EXEC *m, struct ats_buf *out)
 {
@@ -238,6 +153,19 @@ start_shell(struct exec *x, const struct ats_msg_CALL_EXEC *m, struct ats_err *e
 	return x->sh != NULL;
 }
 
+/* It never ran. The result is told as that of one that did: when the streams are. */
+static void
+never_started(struct exec *x, int code, const char *text)
+{
+	struct call *c = x->c;
+
+	x->ended = x->told = true;
+	for (unsigned i = 0; i < 2; i++)
+		if (x->out[i] != NULL)
+			exec_out_end(x->out[i]);
+	call_fail(c, false, code, "The program was not started: %s.", text);
+}
+
 void
 exec_start(struct call *c, const struct ats_msg_CALL_EXEC *m)
 {
@@ -246,17 +174,16 @@ exec_start(struct call *c, const struct ats_msg_CALL_EXEC *m)
 
 	if (x != NULL) {
 		x->c = c;
-		for (unsigned i = 0; i < 2; i++) {
-			x->out[i].x = x;
-			x->out[i].which = i;
-		}
 		(void)evtimer_assign(&x->finish_ev, c->f->base, on_finish, x);
 		c->ops = &ops;
 		c->part = x;
 	}
-	if (x == NULL || !start_shell(x, m, &err)) {
-		call_fail(
-		    c, false, err.code, "The program was not started: %s.", err.text);
+	if (x == NULL) {
+		call_fail(c, false, err.code, "The program was not started: %s.", err.text);
+		return;
+	}
+	if (!start_shell(x, m, &err)) {
+		never_started(x, err.code, err.text);
 		return;
 	}
 	if (shell_is_started(x->sh))
@@ -264,46 +191,11 @@ exec_start(struct call *c, const struct ats_msg_CALL_EXEC *m)
 }
 
 /* ---- the end ----------------------------------------------------------------------- */
-/* A program that was ended by us may leave output for which there is no credit, and
- * perhaps never will be: no more than that is sent, and the peer hears how much is
- * missing. */
-static void
-give_up(struct exec_stream *s, uint64_t credit)
-{
-	uint64_t left = s->end > s->offset ? s->end - s->offset : 0;
-
-	if (left <= credit)
-		return;
-	s->gap += left - credit;
-	s->end = s->offset + credit;
-}
-
-static void
-send_gap(struct exec_stream *s)
-{
-	struct ats_msg_EVENT_GAP m = {
-		.stream = s->which == 0 ? "stdout" : "stderr",
-		.from = s->offset,
-		.has_from = true,
-		.to = s->offset + s->gap,
-		.has_to = true,
-	};
-	struct ats_buf *out = &s->x->c->f->out;
-
-	if (s->gap == 0)
-		return;
-	ats_buf_reset(out);
-	if (ats_msg_encode(&ats_frame_rows[ATS_FRAME_EVENT_GAP].shape, &m, out, NULL) ==
-	    0)
-		(void)link_send(s->x->c->f->link, ATS_FRAME_EVENT_GAP, s->x->c->id,
-		    out->data, out->len, NULL, 0);
-}
-
 static void
 send_result(struct exec *x)
 {
 	struct ats_msg_RESULT r = { .has_exit_code = true };
-	struct call *c = x->c;
+	struct shell *sh = x->sh;
 	struct outcome o;
 	ATS_CLEANUP_BUF struct ats_buf text = { 0 };
 
@@ -317,48 +209,52 @@ send_result(struct exec *x)
 	r.exit_code = o.code & 0xff;
 	if (o.kind == OUTCOME_TIMEOUT || o.kind == OUTCOME_CANCELLED)
 		ats_buf_reset(&text);
-	send_gap(&x->out[0]);
-	send_gap(&x->out[1]);
-	call_answer(c, &r, text.data, text.len);
+	for (unsigned i = 0; i < 2; i++)
+		exec_out_close(x->out[i]);
+	x->told = true;
+	x->sh = NULL;
+	call_answer(x->c, &r, text.data, text.len);	/* x may be gone */
+	shell_free(sh);
 }
 
-/* The last output of a short command leaves with the result, in one write. */
-static void
-send_rest(struct exec_stream *s, struct ats_chan *chan)
+static bool
+is_over(const struct exec *x)
 {
-	struct front *f = s->x->c->f;
-	int fd = shell_pipe(s->x->sh, s->which);
-	uint64_t left = s->end - s->offset;
-	char json[64];
-	ssize_t n;
-	int len;
+	return x->ended && x->linked && exec_out_is_over(x->out[0]) &&
+	       exec_out_is_over(x->out[1]);
+}
 
-	if (!s->open || left == 0 || left > ATS_CHAN_CHUNK ||
-	    left > ats_stream_credit_left(s->stream) ||
-	    ats_chan_queued(chan) > SMALL_BYTES)
+/* The result follows the last byte of both streams, on each link anew. */
+static void
+finish_if_over(struct exec *x)
+{
+	if (x->told || !(x->unwanted ? x->ended : is_over(x)))
 		return;
-	n = read(fd, f->block, (size_t)left);
-	if (n <= 0)
-		return;
-	len = snprintf(json, sizeof(json), "{\"offset\":%" PRIu64 "}", s->offset);
-	s->offset += (uint64_t)n;
-	(void)link_send(f->link,
-	    s->which == 0 ? ATS_FRAME_EVENT_STDOUT : ATS_FRAME_EVENT_STDERR, s->x->c->id,
-	    json, (size_t)len, f->block, (size_t)n);
+	if (x->c->state == CALL_ACTIVE) {
+		send_result(x);
+	} else {
+		x->told = true;
+		call_send_kept(x->c);
+	}
+}
+
+static void
+on_finish(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	finish_if_over(arg);
 }
 
 static void
 on_ended(void *ctx, const struct shell_end *end)
 {
 	struct exec *x = ctx;
-	struct call *c = x->c;
-	struct ats_chan *chan = link_chan(c->f->link);
-	bool idle = chan != NULL && ats_chan_queued(chan) == 0;
+	struct ats_chan *chan = link_chan(x->c->f->link);
 
 	if (end->exit == NULL) {
-		call_fail(c, false,
-		    end->err.code == 0 ? ATS_E_NOT_STARTED : end->err.code,
-		    "The program was not started: %s.", end->err.text);
+		never_started(x, end->err.code == 0 ? ATS_E_NOT_STARTED : end->err.code,
+		    end->err.text);
 		return;
 	}
 	x->end = *end;
@@ -368,34 +264,16 @@ on_ended(void *ctx, const struct shell_end *end)
 	if (chan != NULL)
 		ats_chan_cork(chan);
 	for (unsigned i = 0; i < 2; i++) {
-		struct exec_stream *s = &x->out[i];
-		int fd = shell_pipe(x->sh, i);
-
-		s->end = s->offset + (s->open && fd >= 0 ? bytes_in(fd) : 0);
-		unwatch(s);
+		exec_out_end(x->out[i]);
+		/* A program that was ended by us may leave output for which there is no
+		 * credit, and perhaps never will be. */
 		if (end->why != ENDED_ITSELF)
-			give_up(s, ats_stream_credit_left(s->stream));
-		if (idle) /* else bytes of this very pipe may be on their way */
-			send_rest(s, chan);
-		s->open = s->offset < s->end;
-		if (s->open)
-			ats_stream_ready(s->stream);
+			exec_out_give_up(x->out[i]);
+		exec_out_send_rest(x->out[i]);
 	}
-	if (!x->out[0].open && !x->out[1].open)
-		send_result(x);
+	finish_if_over(x);
 	if (chan != NULL)
 		ats_chan_uncork(chan);
-}
-
-static void
-on_finish(evutil_socket_t fd, short what, void *arg)
-{
-	struct exec *x = arg;
-
-	(void)fd;
-	(void)what;
-	if (x->ended && !x->out[0].open && !x->out[1].open)
-		send_result(x);
 }
 
 static void
@@ -403,16 +281,28 @@ on_cancel(struct call *c, bool timeout)
 {
 	struct exec *x = c->part;
 
+	/* It was attached to, and not resumed: a ghost of an engine that is gone. */
+	if (!x->linked && !timeout && link_is_ready(c->f->link))
+		x->unwanted = true;
 	if (!x->ended) {
 		shell_stop(x->sh, timeout ? ENDED_TIMEOUT : ENDED_CANCEL);
 		return;
 	}
-	/* It ended, but the peer does not take its output. */
-	for (unsigned i = 0; i < 2; i++) {
-		give_up(&x->out[i], 0);
-		x->out[i].open = false;
-	}
-	send_result(x);
+	if (x->linked)	/* the peer does not take its output; else it waits to be fetched */
+		for (unsigned i = 0; i < 2; i++)
+			exec_out_cut(x->out[i]);
+	finish_if_over(x);
+}
+
+static void
+on_unlinked(struct call *c)
+{
+	struct exec *x = c->part;
+
+	x->linked = x->told = x->unwanted = false;
+	for (unsigned i = 0; i < 2; i++)
+		if (x->out[i] != NULL)
+			exec_out_detach(x->out[i]);
 }
 
 static void
@@ -421,10 +311,8 @@ on_free(struct call *c)
 	struct exec *x = c->part;
 
 	(void)event_del(&x->finish_ev);
-	for (unsigned i = 0; i < 2; i++) {
-		unwatch(&x->out[i]);
-		ats_stream_free(x->out[i].stream);
-	}
+	for (unsigned i = 0; i < 2; i++)
+		exec_out_free(x->out[i]);
 	exec_stdin_free(x->in);
 	shell_free(x->sh);
 	free(x);
@@ -456,6 +344,7 @@ exec_on_window(struct front *f, uint64_t call, const char *stream, uint64_t byte
 {
 	struct exec *x = find(f, call);
 	unsigned which;
+	int rc;
 
 	if (strcmp(stream, "stdout") == 0)
 		which = 0;
@@ -465,9 +354,46 @@ exec_on_window(struct front *f, uint64_t call, const char *stream, uint64_t byte
 		return ats_err_set(err, ATS_E_FIELD, "window: no such stream of hands");
 	if (x == NULL)
 		return which == 0 ? tool_call_on_window(f, call, bytes, err) : 0;
-	if (ats_stream_credit(x->out[which].stream, bytes) < 0)
-		return ats_err_set(err, ATS_E_CREDIT, "window: too much credit");
-	return 0;
+	rc = x->out[which] == NULL ? 0 : exec_out_credit(x->out[which], bytes);
+	return rc < 0 ? ats_err_set(err, -rc, "window: %s",
+		    rc == -ATS_E_CREDIT ? "too much credit" : "the exec was not resumed")
+		      : 0;
+}
+
+int
+exec_on_resume(struct front *f, uint64_t call, const struct ats_msg_RESUME *m,
+    struct ats_err *err)
+{
+	const struct call *c = calls_find(f->calls, call);
+	struct exec *x = find(f, call);
+	uint64_t have[2] = { m->out, m->err }, window[2] = { m->out_window, m->err_window };
+	int rc = 0;
+
+	if (c == NULL || c->row != NULL)
+		return ats_err_set(err, ATS_E_STATE, "resume: no such exec");
+	if (x == NULL)
+		return 0; /* it never ran, for want of memory; its result came by itself */
+	if (x->linked)
+		return ats_err_set(err, ATS_E_STATE, "resume: it is linked");
+	x->linked = true;
+	for (unsigned i = 0; i < 2 && rc == 0; i++)
+		if (x->out[i] != NULL)
+			rc = exec_out_resume(
+			    x->out[i], link_chan(f->link), have[i], window[i], err);
+	if (rc == 0 && x->in != NULL)
+		rc = exec_stdin_resume(x->in, m->has_in ? m->in : UINT64_MAX, err);
+	if (rc == 0)
+		finish_if_over(x);
+	return rc;
+}
+
+void
+exec_stdin_cut(struct front *f, uint64_t call, size_t n)
+{
+	struct exec *x = find(f, call);
+
+	if (x != NULL && x->in != NULL)
+		exec_stdin_half(x->in, n);
 }
 
 void
@@ -477,7 +403,7 @@ exec_on_signal(struct front *f, uint64_t call, unsigned number)
 
 	if (x == NULL)
 		tool_call_on_signal(f, call);
-	else if (number > 0)
+	else if (number > 0 && x->sh != NULL)
 		shell_tell(x->sh, MONITOR_SIGNAL, number);
 }
 
@@ -486,6 +412,6 @@ exec_on_resize(struct front *f, uint64_t call, unsigned rows, unsigned cols)
 {
 	struct exec *x = find(f, call);
 
-	if (x != NULL)
+	if (x != NULL && x->sh != NULL)
 		shell_tell(x->sh, MONITOR_RESIZE, rows << 16 | (cols & 0xffff));
 }

@@ -15,9 +15,15 @@ ATS_NODISCARD int exec_on_stdin(struct front *f, const struct ats_frame *fr,
     const struct ats_msg_EVENT_STDIN *m, struct ats_err *err);
 ATS_NODISCARD int exec_on_window(struct front *f, uint64_t call, const char *stream,
     uint64_t bytes, struct ats_err *err);
+/* Output goes on from where brain says. Negative: there is none to go on with, or it cannot be
+ * so. */
+ATS_NODISCARD int exec_on_resume(struct front *f, uint64_t call,
+    const struct ats_msg_RESUME *m, struct ats_err *err);
 void exec_on_signal(struct front *f, uint64_t call, unsigned number);
 void exec_on_resize(struct front *f, uint64_t call, unsigned rows, unsigned cols);
 /* The pipe that this stdin frame's payload may be spliced into, or -1. */
 int exec_stdin_sink(struct front *f, const struct ats_frame *fr);
+/* The link was cut within a stdin frame, of which n bytes are in that pipe. */
+void exec_stdin_cut(struct front *f, uint64_t call, size_t n);
 
 #endif

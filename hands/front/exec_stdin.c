@@ -156,6 +156,8 @@ exec_stdin_take(struct exec_stdin *in, const struct ats_frame *fr,
 {
 	size_t spliced = fr->head.payload_len - fr->payload_n, n;
 
+	if (in->eof && m->eof && fr->head.payload_len == 0 && m->offset == in->received)
+		return 0; /* said again on another link */
 	if (m->offset != in->received || in->eof)
 		return ats_err_set(err, ATS_E_PROTO, "stdin: not the bytes that follow");
 	if (fr->head.payload_len > in->granted - in->received)
@@ -171,4 +173,28 @@ exec_stdin_take(struct exec_stdin *in, const struct ats_frame *fr,
 	if (in->started)
 		drain(in);
 	return 0;
+}
+
+int
+exec_stdin_resume(struct exec_stdin *in, uint64_t sent, struct ats_err *err)
+{
+	struct link *l = in->c->f->link;
+	char json[96];
+	int n;
+
+	if (sent < in->received)
+		return ats_err_set(err, ATS_E_FIELD, "resume: less of stdin than came");
+	if (in->fd >= 0)
+		ats_chan_expect_sinks(link_chan(l), true);
+	n = snprintf(json, sizeof(json), "{\"in\":%" PRIu64 ",\"in_window\":%" PRIu64 "}",
+	    in->received, in->granted - in->received);
+	(void)link_send(l, ATS_FRAME_RESUMED, in->c->id, json, (size_t)n, NULL, 0);
+	return 0;
+}
+
+void
+exec_stdin_half(struct exec_stdin *in, size_t n)
+{
+	in->received += n;
+	consumed(in, n);
 }

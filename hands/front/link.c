@@ -152,8 +152,12 @@ static struct peer *
 detach(struct link *l)
 {
 	struct peer *p = l->at;
+	struct ats_frame_head half;
+	size_t n = ats_chan_cut(p->chan, &half);
 
 	(void)evtimer_del(l->heartbeat);
+	if (n > 0)
+		exec_stdin_cut(l->f, half.call, n);
 	calls_on_link_lost(l->f->calls);
 	l->at = NULL;
 	p->state = ATS_STATE_HELLO;

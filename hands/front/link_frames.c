@@ -45,9 +45,10 @@ decode(struct link *l, enum ats_frame_id id, const struct ats_frame *fr, void *r
 static int
 on_RESUME(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
-	(void)l;
-	(void)fr;
-	return ats_err_set(err, ATS_E_STATE, "no such exec");
+	struct ats_msg_RESUME m;
+	int rc = decode(l, ATS_FRAME_RESUME, fr, &m, err);
+
+	return rc < 0 ? rc : exec_on_resume(l->f, fr->head.call, &m, err);
 }
 
 static int

@@ -83,9 +83,62 @@ def hostile(f, x):
                                                                "to": 2**64 - 1}),
         "credit without end": ats.Link.pack("control.window", x.call,
                                             {"stream": "stdin", "bytes": 2**63}),
+        "stdin that nobody resumed": ats.Link.pack("control.resumed", x.call,
+                                                   {"in": 0, "in_window": 1}),
+        "stdin of a call that is no exec": ats.Link.pack("control.resumed", f.call,
+                                                         {"in": 0, "in_window": 1}),
         "a pong for no ping": ats.Link.pack("control.pong", 0, {"seq": 999999}),
         "half a frame and the end": head(RESULT, f.call, OK)[:25],
     }
+
+
+@ats.test("an exec is resumed where it was; numbers that cannot be cost the link")
+def _(home):
+    e = engine.Engine(home, sandbox_url="unix:/nowhere")
+    s, b = e.session()
+    d = e.door(s)
+    h = None
+    for n, answers in enumerate(([{"in": 2, "in_window": 98}], [{"in": 7, "in_window": 9}],
+                                 [{"in": 2, "in_window": 98}] * 2)):
+        stdin, ours = os.pipe()
+        r, stdout = os.pipe()
+        k = d.send("ats/exec", {"argv": ["x"], "call_id": "r%d" % n, "fds": ["stdin", "stdout"]},
+                   [stdin, stdout])
+        os.close(stdin)
+        os.close(stdout)
+        h = h or e.hands(b)
+        x = h.call()
+        window = x.json["window"]
+        h.send("control.window", x.call, {"stream": "stdin", "bytes": 100})
+        os.write(ours, b"abcdef")
+        ats.equal(h.expect("event.stdin").payload, b"abcdef")
+        h.send("event.stdout", x.call, {"offset": 0}, b"01234")
+        ats.equal(os.read(r, 9), b"01234")
+        e.lose(h, b)
+        e.need(b)
+        h, boot = e.give(b), h.boot
+        h.boot = boot
+        h.hello()
+        h.ready([x.call])
+        ats.equal(h.expect("control.resume").json, {
+            "out": 5, "err": 0, "out_window": window - 5, "err_window": window, "in": 6})
+        for a in answers:
+            h.send("control.resumed", x.call, a)
+        if n == 0:
+            f = h.expect("event.stdin")
+            ats.equal((f.json["offset"], f.payload), (2, b"cdef"))
+            h.send("event.stdout", x.call, {"offset": 5}, b"56")
+            h.result(x, exit_kind="exit", exit_code=0)
+            h.expect("control.ack")
+            ats.equal(d.answer(k)["result"]["outcome"], "done")
+            ats.equal(os.read(r, 9), b"56")
+        else:
+            ats.equal(d.answer(k)["result"]["outcome"], "unknown")
+            e.expect("KILL_SANDBOX")
+            e.exited(b)
+            h = None
+        os.close(ours)
+        os.close(r)
 
 
 @ats.test("each breach of the protocol costs its sandbox, and the next one works")

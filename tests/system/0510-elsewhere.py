@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -118,21 +117,6 @@ def _(home):
     p.let()
     ats.check(not mcp.answer(id)["result"]["isError"])
     ats.equal(home.read("ran"), b"x\n")
-
-
-@ats.test("a dropped connection ends an exec, whose streams it carried, and its command")
-def _(home):
-    f, p = elsewhere(home, proxy=True)
-    r, w = os.pipe()
-    e = home.popen(ats.program("atsctl"), "exec", "--", "sh", "-c", "sleep 1000; :",
-                   stdin=r, stderr=subprocess.PIPE)
-    os.close(r)
-    ats.until(lambda: ats.find(f.proc.pid, "sleep 1000"), "the command runs")
-    p.cut()
-    ats.equal(e.wait(ats.TIMEOUT), 125)
-    ats.contains(e.stderr.read().decode(), "the outcome of the command is unknown")
-    os.close(w)
-    ats.until(lambda: not ats.find(f.proc.pid, "sleep 1000"), "its command has ended")
 
 
 @ats.test("hands is killed and started again: the turn goes on", users=True)
