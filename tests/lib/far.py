@@ -54,7 +54,8 @@ class Far:
 
 class Proxy:
     """Carries bytes between path and to; cut() closes what is connected now, and holds back what
-    comes until let()."""
+    comes until let(). budgets: so many bytes go over a connection, both ways together, then it is
+    cut; each takes the next one, those after the last carry any number."""
 
     def __init__(self, home, to):
         self.to = to
@@ -68,6 +69,7 @@ class Proxy:
         self.open = threading.Event()
         self.open.set()
         self.taken = 0
+        self.budgets = []
         home.open_things.append(self)
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -86,17 +88,25 @@ class Proxy:
                 continue
             self.taken += 1
             self.pairs += [near, far]
+            left = [self.budgets.pop(0)] if self.budgets else None
             for a, b in ((near, far), (far, near)):
-                threading.Thread(target=self.carry, args=(a, b), daemon=True).start()
+                threading.Thread(target=self.carry, args=(a, b, left), daemon=True).start()
 
     @staticmethod
-    def carry(a, b):
+    def carry(a, b, left):
         with contextlib.suppress(OSError):
             while True:
                 data = a.recv(65536)
                 if not data:
                     break
+                if left is not None:
+                    data = data[:max(0, left[0])]
+                    left[0] -= len(data)
                 b.sendall(data)
+                if left is not None and left[0] <= 0:
+                    a.shutdown(socket.SHUT_RDWR)
+                    b.shutdown(socket.SHUT_RDWR)
+                    return
         with contextlib.suppress(OSError):
             b.shutdown(socket.SHUT_WR)
 
