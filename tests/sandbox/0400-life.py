@@ -203,7 +203,7 @@ def _():
     for argv, said in ((["--stdio"], b"--workspace"), (["--workspace", "/x"], b"no peer"),
                        (["--stdio", "--workspace", "x"], b"absolute"),
                        (["--option", "limits=x"], b"limits"), (["--nope"], b"--help"),
-                       (["--listen", "tcp:1"], b"unix:PATH"),
+                       (["--listen", "tcp:1"], b"--listen: an address is unix:/PATH"),
                        (["--option", "min_level=any"], b"min_level")):
         p = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         _, err = p.communicate(timeout=10)
