@@ -181,6 +181,7 @@ help:
 	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'
 	@echo 'make check-diff    the search tools against git, ripgrep, fd and bash: minutes'
 	@echo 'make check-long    system tests with all their calls and gigabytes: minutes'
+	@echo 'make check-chaos   10,000 calls under kills, cut links, full disks: minutes (SEED=N)'
 	@echo 'make check-asan    unit tests, vectors and corpora with AddressSanitizer and UBSan'
 	@echo 'make check-fault   failing allocations, short reads and writes'
 	@echo 'make check-mutants breaks one rule of the tools at a time: a test must notice'

@@ -57,7 +57,7 @@ def no_crash(home):
 
 
 def seed_of():
-    seed = int(os.environ.get("ATS_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+    seed = int(os.environ.get("ATS_SEED") or "0") or random.SystemRandom().randrange(1, 1 << 31)
     print("# ATS_SEED=%d" % seed)
     return seed
 

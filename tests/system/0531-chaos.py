@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Thousands of calls from several clients while processes are killed and stopped, the link is cut,
+stalled and slowed, and the disk is full: each is answered, and the files say that it was done as
+often as its answer says. docs/TESTING.md says how to repeat a run."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+import chaos
+import kills
+import oracle
+
+COUNT = int(os.environ.get("ATS_CHAOS", "300"))
+EVERY = int(os.environ.get("ATS_CHAOS_EVERY", "25"))
+
+
+def say(line):
+    print("# " + line)
+    sys.stdout.flush()
+
+
+def storm(home, link):
+    seed = kills.seed_of()
+    w = chaos.World(home, link, seed)
+    o = oracle.Oracle(home, seed, COUNT, say if COUNT > 300 else None)
+    try:
+        o.run(w.plan(COUNT, EVERY))
+        ats.until(lambda: not w.naps(), "commands of unknown outcome have ended")
+    finally:
+        o.close()
+        w.close()
+    kills.no_crash(home)
+    o.verify()
+    print("#: chaos over %s: %s; %d events" % (link, o.summary(), len(w.fired)))
+    say("events: " + "; ".join(w.fired))
+    for why, n in sorted(o.reasons().items()):
+        say("%d %s" % (n, why.replace("\n", " ")))
+    ats.check(not o.wrong, "\n".join(o.wrong[:40]))
+
+
+@ats.test("the oracle sees a call that was done twice, one that was not, and other bytes")
+def _(home):
+    o = oracle.Oracle(home, 1, 150)
+    try:
+        o.run()
+    finally:
+        o.close()
+    o.verify()
+    ats.equal((o.figures["done"], o.wrong), (150, []))
+
+    def spoil(kind, change):
+        """Changes what a call of that kind left; the figures then."""
+        call = [c for c in o.calls if c.kind == kind][-1]
+        c = call.client
+        name = {"bash": "log/%d" % c.number, "write": "new/" + call.mark}.get(kind) or \
+            c.path(kind, call.file)
+        old = home.read(name)
+        home.write(name, change(old, call.mark.encode() + b"\n"))
+        o.wrong = []
+        o.verify()
+        ats.check(o.wrong, "%s: not noticed" % kind)
+        home.write(name, old)
+        return {k for k, n in o.figures.items() if n and k != "done"}
+    ats.equal(spoil("bash", lambda old, mark: old + mark), {"twice"})
+    ats.equal(spoil("bash", lambda old, mark: old.replace(mark, b"")), {"undone"})
+    ats.equal(spoil("bash", lambda old, mark: old + b"stranger\n"), {"wrong_bytes"})
+    ats.equal(spoil("edit", lambda old, mark: old.replace(mark, mark * 2)), {"twice"})
+    ats.equal(spoil("edit", lambda old, mark: old[:-4]), {"wrong_bytes"})
+    ats.equal(spoil("write", lambda old, mark: old[:-1]), {"wrong_bytes"})
+    ats.equal(spoil("over", lambda old, mark: b"head\nend\n"), {"wrong_bytes"})
+    call = [c for c in o.calls if c.kind == "bash"][-1]
+    call.state = "not_started"
+    o.wrong = []
+    o.verify()
+    ats.equal(o.figures["twice"], 1, "done, though it says that it was not started")
+
+
+for name in chaos.LINKS:
+    ats.test("calls are done as often as is said, over " + name)(
+        lambda home, name=name: storm(home, name))
+
+
+ats.main()
