@@ -44,14 +44,15 @@ static const char schema[] =
     " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
     " path TEXT);"
     "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
-    " WHERE key IS NOT NULL;"
-    /* The first write of a new log syncs its header and its directory, which may take tens
-     * of milliseconds of a start. That guards a log that is written over, which this never
-     * is: it is new, or recovered and appended to. What it would keep through a loss of
-     * power, synchronous=NORMAL does not keep either. */
-    "PRAGMA synchronous=OFF;"
-    "BEGIN IMMEDIATE; PRAGMA user_version=1; COMMIT;"
-    "PRAGMA synchronous=NORMAL;";
+    " WHERE key IS NOT NULL;";
+
+/* The first write of a new log syncs its header and its directory, which may take tens of
+ * milliseconds of a start. That guards a log that is written over, which this never is: it is
+ * new, or recovered and appended to. What it would keep through a loss of power,
+ * synchronous=NORMAL does not keep either. */
+static const char first_write[] = "PRAGMA synchronous=OFF;"
+				  "BEGIN IMMEDIATE; PRAGMA user_version=1; COMMIT;";
+static const char after_first_write[] = "PRAGMA synchronous=NORMAL;";
 
 static const char *const sql[] = {
 #define STATEMENT(name, text) [STORE_STMT_##name] = text,
@@ -103,6 +104,20 @@ close_db(struct store *st)
 	st->db = NULL;
 }
 
+/* Without room for it the journal is still there to be read: it has the calls that run, the
+ * answers that are asked for again, and what each session has read. */
+static int
+write_first(sqlite3 *db)
+{
+	int rc = sqlite3_exec(db, first_write, NULL, NULL, NULL);
+
+	if (rc != SQLITE_OK && sqlite3_get_autocommit(db) == 0)
+		(void)sqlite3_exec(db, "ROLLBACK;", NULL, NULL, NULL);
+	if (rc == SQLITE_OK || rc == SQLITE_FULL)
+		rc = sqlite3_exec(db, after_first_write, NULL, NULL, NULL);
+	return rc;
+}
+
 static int
 open_db(struct store *st, const char *path, struct ats_err *err)
 {
@@ -114,6 +129,8 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 		rc = sqlite3_busy_timeout(st->db, 3000);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(st->db, schema, NULL, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = write_first(st->db);
 	for (i = 0; rc == SQLITE_OK && i < STORE_STMT_COUNT; i++)
 		rc = sqlite3_prepare_v3(st->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 		    &st->stmt[i], NULL);

@@ -78,30 +78,61 @@ def fill(path):
         os.close(fd)
 
 
+def runs_until_told(home, mcp):
+    """A Bash call that waits for a line in go: its request's id."""
+    os.mkfifo(os.path.join(home.ws, "go"), 0o666)
+    os.chmod(os.path.join(home.ws, "go"), 0o666)
+    id = mcp.send("tools/call", {"name": "Bash", "arguments": {
+        "command": "echo run >> ran; cat go"}})
+    ats.until(lambda: os.path.exists(os.path.join(home.ws, "ran")), "the call runs")
+    return id
+
+
+def tell(home):
+    with open(os.path.join(home.ws, "go"), "w", encoding="ascii") as f:
+        f.write("from outside\n")
+
+
 @ats.test("a call that runs while the engine dies and its journal cannot be read is unknown")
+def _(home):
+    mcp = home.mcp()
+    mcp.initialize()
+    id = runs_until_told(home, mcp)
+    journal = os.path.join(home.state, "ats", "engine", "journal.db")
+    os.rename(journal, journal + ".away")
+    os.symlink(journal + ".away", journal)      # which the engine does not follow
+    os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
+    r = mcp.answer(id)["result"]
+    text = r["content"][0]["text"]
+    ats.equal(r["isError"], True)
+    ats.contains(text, "not known")
+    ats.contains(text, "unable to open")
+    ats.missing(str(r), "'retryable': True")
+    # What changes nothing needs no journal.
+    ats.contains(mcp.text("Read", file_path=os.path.join(home.ws, "ran")), "run")
+    os.rename(journal + ".away", journal)
+    ats.equal(home.read("ran"), b"run\n")
+
+
+@ats.test("a full disk while the engine dies: calls go on, and what was written before is known")
 def _(home):
     with own_disk(home.state):
         mcp = home.mcp()
         mcp.initialize()
-        for name in ("go", "end"):
-            os.mkfifo(os.path.join(home.ws, name), 0o666)
-            os.chmod(os.path.join(home.ws, name), 0o666)
-        id = mcp.send("tools/call", {"name": "Bash", "arguments": {
-            "command": "echo run >> ran; cat go; echo end > end"}})
-        ats.until(lambda: os.path.exists(os.path.join(home.ws, "ran")), "the call runs")
+        home.write("known", "old\n")
+        mcp.text("Read", file_path="known")
+        id = runs_until_told(home, mcp)
         filler = os.path.join(home.state, "filler")
         fill(filler)
         os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
+        ats.matches(mcp.error("Write", file_path="new", content="x"),
+                    "not started: .*no space left")
+        tell(home)
         r = mcp.answer(id)["result"]
-        text = r["content"][0]["text"]
-        ats.equal(r["isError"], True)
-        ats.contains(text, "not known")
-        ats.contains(text, "no space left")
-        ats.missing(str(r), "'retryable': True")
-        # What changes nothing needs no journal.
-        ats.contains(mcp.text("Read", file_path=os.path.join(home.ws, "ran")), "run")
+        ats.equal(r, {"content": [{"type": "text", "text": "from outside"}], "isError": False})
         os.unlink(filler)
-        ats.equal(home.read("ran"), b"run\n")
+        mcp.text("Edit", file_path="known", old_string="old", new_string="new")
+        ats.equal((home.read("ran"), home.read("known")), (b"run\n", b"new\n"))
 
 
 ats.main()
