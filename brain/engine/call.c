@@ -257,7 +257,7 @@ commit_again(struct call *c)
 	struct cache_hit hit;
 
 	if (cache_get(c->e->calls->cache, c->key, &hit) && hit.kept &&
-	    store_call_done(c->e->store, c->id, &hit.outcome, NULL, NULL) < 0) {
+	    store_call_done(c->e->store, c->id, &hit.outcome, c->session, NULL) < 0) {
 		c->deadline_us = ats_clock_us() + COMMIT_AGAIN_US;
 		call_timer_set(c);
 		return;

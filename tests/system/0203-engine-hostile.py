@@ -401,6 +401,37 @@ def _(home):
         subprocess.run(["umount", "-l", p])
 
 
+@ats.test("disk full: an answer that is written later is written with what its call changed")
+def _(home):
+    p = small_disk(home)
+    read = {"path": home.ws + "/a", "size": 1, "mtime_ns": 2, "sha256": "1" * 64}
+    write = {"name": "Write", "arguments": {"file_path": "a", "content": "x"}}
+    try:
+        e = engine.Engine(home)
+        s, b = e.session()
+        d = e.door(s)
+        h = e.hands(b)
+        j, i = send(d, "Read", file_path="b"), d.send("ats/tool.call", dict(write, call_id="w"))
+        g, f = sorted((h.call(), h.call()), key=lambda x: x.json["name"])
+        fill(p)
+        # The session is tried again a second after the first time, the answer a second after its.
+        h.result(g, "b", ctx_delta={"reads": [dict(read, path=home.ws + "/b")]})
+        d.answer(j)
+        ats.until(lambda: e.log().count("session not written") == 1, "it is not written")
+        select.select([], [], [], 0.3)
+        h.result(f, "written", ctx_delta={"reads": [read]})
+        ats.equal(text(d.answer(i)), "written")
+        ats.until(lambda: e.log().count("session not written") == 2, "nor a second later")
+        os.unlink(os.path.join(p, "ballast"))
+        h.expect("control.ack", call=f.call)    # hands forgets it
+        e.restart()
+        h.close()
+        e.door(s).send("ats/tool.call", write)
+        ats.equal(e.hands(b).call().json["ctx"]["reads"], [read])
+    finally:
+        subprocess.run(["umount", "-l", p])
+
+
 @ats.test("disk full at the start: pure calls are served, the journal opens when it can")
 def _(home):
     p = small_disk(home)
