@@ -5,14 +5,15 @@
     events = w.plan(count, every)       [(after so many calls, a function)], by the seed
     w.close()
 
-An event is a name and an argument; w.fired lists them as they came, so that two runs of a seed can
-be compared. What an event takes away for a time (a stopped process, a partition, a full disk)
-comes back by itself. A hands that has ended is started again, as a supervisor would."""
+An event is a name and an argument; w.fired lists them as they came, with the seconds. What an event
+takes away for a time (a stopped process, a partition, a full disk) comes back by itself. A hands
+that has ended is started again, as a supervisor would."""
 import contextlib
 import os
 import random
 import select
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -20,6 +21,7 @@ import time
 import ats
 import far
 import impair
+import impair_tun
 
 HEARTBEAT_MS = 200
 ENGINE_GAP_S = 2.6      # the vault gives up after five engines in ten seconds, as it should
@@ -41,18 +43,69 @@ STOPPED = ("engine", "vault", "spawner", "launcher", "init", "front", "zygote re
            "zygote write", "zygote shell")
 DOWN = ("call.tool", "call.exec", "call.validate", "control.ack", "control.ping",
         "control.hello", "control.cancel", None)
+LOSSY = {"loss": 0.01, "delay_ms": 1, "jitter_ms": 2, "reorder": 0.02, "duplicate": 0.01}
 UP = ("result", "control.ready", "control.pong", "control.hello", "event.stdout", None)
 
 
-# ---- kinds of links: each is what hands listens on, what brain is told, and the proxy between ----
+# ---- kinds of links ----------------------------------------------------------------------------
 
-def link_unix(world):
-    path = os.path.join(world.home.run, "proxy.sock")
-    world.far = far.Far(world.home)
-    return "unix:" + path, "unix:" + path, "unix:" + world.far.path
+class Plan:
+    """url: brain's. near, far: the proxy's ends. hands: hands' command line. key: it has one, and
+    is enrolled. dials: hands connects. line: packets go through it, hands' through its side a."""
+
+    def __init__(self, url, near, far, hands, key=True, dials=False, line=None):
+        self.url, self.near, self.far, self.hands = url, near, far, hands
+        self.key, self.dials, self.line = key, dials, line
 
 
-LINKS = {"unix": link_unix}
+def over_unix(world):
+    near, there = ("unix:" + os.path.join(world.home.run, n) for n in ("proxy.sock", "far.sock"))
+    return Plan(near, near, there, there, key=False)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def to_hands(scheme):
+    """Brain connects."""
+    def plan(_):
+        near, there = free_port(), free_port()
+        return Plan("%s://127.0.0.1:%d" % (scheme, near), "tcp:127.0.0.1:%d" % near,
+                    "tcp:127.0.0.1:%d" % there,
+                    ["--listen", "%s://127.0.0.1:%d" % (scheme, there)])
+    return plan
+
+
+def to_brain(scheme):
+    """Hands connects."""
+    def plan(_):
+        near, there = free_port(), free_port()
+        return Plan("listen:%s://127.0.0.1:%d" % (scheme, there), "tcp:127.0.0.1:%d" % near,
+                    "tcp:127.0.0.1:%d" % there,
+                    ["--connect", "%s://127.0.0.1:%d" % (scheme, near)], dials=True)
+    return plan
+
+
+def through_line(scheme, dials=False):
+    """Hands is in another network namespace."""
+    def plan(world):
+        line = impair_tun.Line(world.seed)
+        a, b = impair_tun.ADDRESS["a"], impair_tun.ADDRESS["b"]
+        if dials:
+            return Plan("listen:%s://%s:7002" % (scheme, b), "tcp:%s:7001" % b,
+                        "tcp:%s:7002" % b, ["--connect", "%s://%s:7001" % (scheme, b)],
+                        dials=True, line=line)
+        return Plan("%s://%s:7001" % (scheme, b), "tcp:%s:7001" % b, "tcp:%s:7002" % a,
+                    ["--listen", "%s://%s:7002" % (scheme, a)], line=line)
+    return plan
+
+
+LINKS = {"unix": over_unix, "tcp": to_hands("tcp"), "tls": to_hands("tls"), "ws": to_hands("ws"),
+         "wss": to_hands("wss"), "listen:tcp": to_brain("tcp"), "listen:tls": to_brain("tls"),
+         "tcp, packets lost": through_line("tcp"), "tls, packets lost": through_line("tls"),
+         "listen:tls, packets lost": through_line("tls", dials=True)}
 
 
 class Disk:
@@ -77,18 +130,34 @@ class World:
         self.beat = heartbeat_ms / 1000
         self.rng = random.Random("%d world" % seed)
         self.fired = []
+        self.started_s = time.monotonic()
         self.missed = 0         # events that found nobody to hit
         self.engine_s = 0.0     # when an engine was last ended
         self.over = threading.Event()
         self.timers = []
         self.disk = Disk(home)
-        listen, url, to = LINKS[link](self)
-        self.proxy = impair.Proxy(listen, to, seed)
-        home.configure({"heartbeat_ms": heartbeat_ms, "sandbox": {"url": url}})
+        self.plan_of = plan = LINKS[link](self)
+        self.line = plan.line
+        sandbox = {"url": plan.url}
+        if self.line:
+            home.prefix = self.line.argv("b", [])
+            self.line.set(**LOSSY)
+            sandbox["allow_plain"] = True
+        home.configure({"heartbeat_ms": heartbeat_ms, "sandbox": sandbox})
+        self.proxy = impair.Proxy(plan.near, plan.far, seed, flipped=plan.dials,
+                                  thread_in=self.line and (lambda: self.line.inside("b")))
+        self.far = self.make_hands(plan)
         self.keeper = threading.Thread(target=self.keep, daemon=True)
         self.keeper.start()
 
     # ---- what is around
+    def make_hands(self, plan):
+        if not plan.key:
+            return far.Far(self.home, path=plan.hands[5:])
+        key = self.home.ctl("sandbox", "enroll", code=0).stdout.decode()
+        return far.NetFar(self.home, key, plan.hands,
+                          self.line.argv("a", []) if self.line else ())
+
     def keep(self):
         while not self.over.is_set():
             proc = self.far.proc
@@ -109,9 +178,13 @@ class World:
             t.join()
         self.proxy.flow()
         self.proxy.let()
+        self.proxy.bury()
         self.home.ctl("shutdown")
         self.far.kill()
         self.proxy.close()
+        if self.line:
+            self.line.close()
+            self.home.prefix = []
 
     def of_role(self, role):
         """Pids in that role; the youngest last."""
@@ -167,6 +240,19 @@ class World:
     def cut(self, how):
         self.proxy.cut(how)
 
+    def orphan(self, beats):
+        """One end hears that the link is gone; the other takes it for a silent one."""
+        self.proxy.cut(impair.ORPHANS)
+        self.after(beats * self.beat, self.proxy.bury)
+
+    def packets(self, loss, ways, beats):
+        """More of them are lost; all, in one direction or both."""
+        self.line.set(loss=loss, partition=ways)
+
+        def end():
+            self.line.set(**LOSSY, partition=None)
+        self.after(beats * self.beat, end)
+
     def cut_at(self, way, frame, where, how):
         """At the next such frame. A stall ends by itself; an order that nothing met is dropped
         when the next event comes."""
@@ -208,7 +294,9 @@ class World:
         """(name, arguments): what comes next, by the seed."""
         r = self.rng
         kind = r.choice(["kill"] * 5 + ["stop"] * 5 + ["partition"] * 3 + ["cut"] +
-                        ["cut_at"] * 8 + ["slow"] + ["disk_full"])
+                        ["cut_at"] * 8 + ["slow"] + ["disk_full"] +
+                        ["orphan"] * (3 if self.plan_of.key else 0) +
+                        ["packets"] * (5 if self.line else 0))
         way, frame = r.choice([("down", f) for f in DOWN] + [("up", f) for f in UP])
         return kind, {
             "kill": lambda: (r.choice(sorted(ROLES)),),
@@ -217,6 +305,9 @@ class World:
                                   r.choice((SHORT, LONG, 2 * LONG))),
             "cut": lambda: (r.choice(("rst", "fin")),),
             "cut_at": lambda: (way, frame, r.choice(impair.WHERES), r.choice(impair.HOWS)),
+            "orphan": lambda: (r.choice((SHORT, LONG)),),
+            "packets": lambda: (r.choice((0.05, 0.3)), r.choice((None, "both", "a", "b")),
+                                r.choice((SHORT, LONG))),
             "slow": lambda: (r.choice((1, 7, 0)), r.choice((0, 5, 20))),
             "disk_full": lambda: (r.choice((1, 5)),),
         }[kind]()
@@ -228,7 +319,8 @@ class World:
                 return False
             self.engine_s = time.monotonic()
         self.proxy.disarm()
-        self.fired.append("%s %s" % (name, " ".join(str(a) for a in arguments)))
+        self.fired.append("%.1f s %s %s" % (time.monotonic() - self.started_s, name,
+                                            " ".join(str(a) for a in arguments)))
         getattr(self, name)(*arguments)
         return True
 

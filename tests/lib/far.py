@@ -52,6 +52,24 @@ class Far:
         self.start()
 
 
+class NetFar(Far):
+    """One with a key, on an address of a network: args say whether it listens there or connects.
+    The key's file is written anew for each start, as hands removes it."""
+
+    def __init__(self, home, key, args, prefix=()):
+        self.key, self.args, self.before = key, args, list(prefix)
+        super().__init__(home)
+
+    def start(self):
+        path = os.path.join(self.home.dir, "link.key")
+        with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+            f.write(self.key)
+        with open(os.path.join(self.home.state, "far.log"), "ab") as log:
+            self.proc = self.home.popen(
+                *self.before, ats.program("ats-hands"), *self.args, "--key-file", path,
+                "--workspace", self.home.ws, stdin=log, stdout=log, stderr=log)
+
+
 class Proxy:
     """Carries bytes between path and to; cut() closes what is connected now, and holds back what
     comes until let(). budgets: so many bytes go over a connection, both ways together, then it is

@@ -9,8 +9,10 @@
     p.arm(Fault("down", "call.tool", where="inside", how="fin"))    at a boundary of a frame
     p.arm(Fault("up", byte=1000, how="stall"))                      at a byte
     p.hold(); p.let()                       who connects waits meanwhile
+    p.cut("orphan"); p.bury()               one end is told, the other is left alone, until then
 
-"down" is what the accepted side (brain) sends, "up" what comes back. A thread of its own carries
+"down" is what brain sends, "up" what hands sends; brain is the side that connects, unless
+flipped. thread_in: a context manager that the proxy's thread enters (impair_tun's inside). A thread of its own carries
 the bytes, and reads the headers of our frames (docs/PROTOCOL.md) as they pass; where frames are
 hidden (TLS, WebSocket) only faults at a byte hit. A Unix socket knows no RST: there "rst" closes
 with what is unread, which the peer sees as ECONNRESET."""
@@ -30,6 +32,7 @@ BUFFER_MAX = 1 << 20        # held for one direction: more is left in the kernel
 READ = 65536
 WHERES = ("before", "header", "inside", "after")
 HOWS = ("rst", "fin", "half", "stall")
+ORPHANS = "orphan"          # one how more, where no kernel tells both ends
 
 
 def address(url):
@@ -181,12 +184,15 @@ class Lane:
 class Pair:
     def __init__(self, proxy, near, far):
         self.near, self.far = near, far
-        self.lanes = {"down": Lane(proxy, "down", near, far), "up": Lane(proxy, "up", far, near)}
+        brain, hands = (far, near) if proxy.flipped else (near, far)
+        self.lanes = {"down": Lane(proxy, "down", brain, hands),
+                      "up": Lane(proxy, "up", hands, brain)}
 
 
 class Proxy:
-    def __init__(self, listen, to, seed=0, owner=None):
-        self.listen_url, self.to = listen, to
+    def __init__(self, listen, to, seed=0, owner=None, flipped=False, thread_in=None):
+        self.listen_url, self.to, self.flipped = listen, to, flipped
+        self.thread_in = thread_in or contextlib.nullcontext
         self.rng = random.Random(seed)
         self.piece = 0          # bytes in one write; 0: what is there
         self.delay_ms = 0
@@ -196,24 +202,32 @@ class Proxy:
         self.struck = []        # faults that happened, as text
         self.pairs = []
         self.waiting = []       # accepted, and held back
+        self.orphans = []       # left alone
         self._held = False
         self._stalled = set()
         self._ending = False
-        family, where = address(listen)
-        self.listener = socket.socket(family, socket.SOCK_STREAM)
-        if family != socket.AF_UNIX:
-            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(where)
-        if owner is not None and family == socket.AF_UNIX:
-            os.chown(where, owner, owner)
-        self.listener.listen(32)
-        self.listener.setblocking(False)
-        self.port = None if family == socket.AF_UNIX else self.listener.getsockname()[1]
+        with self.thread_in():
+            self.listener = self._listen(listen, owner)
+        self.port = None if self.listener.family == socket.AF_UNIX else \
+            self.listener.getsockname()[1]
         self.wake_r, self.wake_w = os.pipe()
         os.set_blocking(self.wake_r, False)
         self.lock = threading.RLock()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
+
+    @staticmethod
+    def _listen(url, owner):
+        family, where = address(url)
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        if family != socket.AF_UNIX:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(where)
+        if owner is not None and family == socket.AF_UNIX:
+            os.chown(where, owner, owner)
+        listener.listen(32)
+        listener.setblocking(False)
+        return listener
 
     # ---- orders, from any thread
     def arm(self, fault):
@@ -260,6 +274,13 @@ class Proxy:
                 self._end(pair, how, "down" if self.rng.random() < 0.5 else "up")
         self._wake()
 
+    def bury(self):
+        """The ends that were left alone hear of it now."""
+        with self.lock:
+            orphans, self.orphans = self.orphans, []
+            for s in orphans:
+                s.close()
+
     def count(self, way, frame):
         self.seen[way, frame] = self.seen.get((way, frame), 0) + 1
 
@@ -267,7 +288,7 @@ class Proxy:
         self._ending = True
         self._wake()
         self.thread.join(10)
-        for s in [self.listener, *self.waiting, *(x for p in self.pairs
+        for s in [self.listener, *self.waiting, *self.orphans, *(x for p in self.pairs
                                                  for x in (p.near, p.far))]:
             s.close()
         os.close(self.wake_r)
@@ -286,7 +307,10 @@ class Proxy:
             with contextlib.suppress(OSError):
                 lane.dst.shutdown(socket.SHUT_WR)
             return
-        for s in (pair.near, pair.far):
+        told = [pair.near, pair.far]
+        if how == ORPHANS:
+            self.orphans.append(told.pop(self.rng.randrange(2)))
+        for s in told:
             if how == "rst" and s.family != socket.AF_UNIX:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             s.close()
@@ -398,6 +422,10 @@ class Proxy:
             self._serve(pair, ready, now)
 
     def _run(self):
+        with self.thread_in():
+            self._loop()
+
+    def _loop(self):
         while not self._ending:
             with selectors.DefaultSelector() as selector:
                 selector.register(self.wake_r, selectors.EVENT_READ)

@@ -303,6 +303,7 @@ class Oracle:
         self.reasked = 0
         self.wrong = []             # what was seen to be wrong while it ran
         self.started = time.monotonic()
+        self.slowest_s = 0.0
         self.seconds = 0.0
         self.selector = selectors.DefaultSelector()
         self.watched = {}
@@ -361,6 +362,7 @@ class Oracle:
 
     def on_ended(self, call):
         self.ended += 1
+        self.slowest_s = max(self.slowest_s, time.monotonic() - call.asked_s)
         if call.state == "failed" and not HONEST.search(call.text):
             self.wrong.append("%s (%s) failed: %.300s" % (call.id, call.kind, call.text))
         if call.state == "done" and call.want is not None and not self.is_good(call):
@@ -545,10 +547,10 @@ class Oracle:
             return "%d of %d calls, %.0f s, seed %d" % (
                 self.ended, self.count, time.monotonic() - self.started, self.seed)
         return ("%d calls: %d done, %d not_started, %d unknown, %d failed, %d lost, %d run twice, "
-                "%d undone, %d wrong bytes; %d asked again; %.1f s, seed %d" % (
+                "%d undone, %d wrong bytes; %d asked again; slowest %.1f s; %.1f s, seed %d" % (
                     len(self.calls), f["done"], f["not_started"], f["unknown"], f["failed"],
                     f["lost"], f["twice"], f["undone"], f["wrong_bytes"], self.reasked,
-                    self.seconds, self.seed))
+                    self.slowest_s, self.seconds, self.seed))
 
     def reasons(self):
         """How the calls ended that are not done, for people: {text: how many}."""

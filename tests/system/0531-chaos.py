@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import chaos
+import impair_tun
 import kills
 import oracle
 
@@ -23,7 +24,10 @@ def say(line):
 
 def storm(home, link):
     seed = kills.seed_of()
-    w = chaos.World(home, link, seed)
+    try:
+        w = chaos.World(home, link, seed)
+    except impair_tun.Unavailable as e:
+        ats.skip(str(e))
     o = oracle.Oracle(home, seed, COUNT, say if COUNT > 300 else None)
     try:
         o.run(w.plan(COUNT, EVERY))
