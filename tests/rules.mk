@@ -76,12 +76,13 @@ check-system: all
 LONG := $(wildcard tests/system/041* tests/system/042*)
 check-long: all
 	$(Q)ATS_LONG=1 ATS_BUILD=$(abspath $(BUILD)) tests/run -j 1 -t 1800 $(LONG)
-# Calls under chaos: tests/lib/chaos.py. CALLS=N, SEED=N repeats a run's order of events.
+# Calls under chaos (tests/lib/chaos.py) over unix:, a tenth of them over each other link. SEED=N
+# repeats a run's order of events, LINK=WORD takes those whose name holds it.
 CALLS ?= 10000
 .PHONY: check-chaos
 check-chaos: all
 	$(Q)ATS_CHAOS=$(CALLS) ATS_SEED=$(SEED) ATS_BUILD=$(abspath $(BUILD)) \
-		python3 tests/system/0531-chaos.py
+		python3 tests/system/0531-chaos.py $(LINK)
 # The box itself, as this user and (for root) as an ordinary one; all checks of the containment
 # in each situation, which check takes the quick ones of.
 check-sandbox: $(BUILD)/ats-hands

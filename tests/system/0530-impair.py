@@ -188,6 +188,16 @@ def _(home):
     home.open_things.append(there)
     ats.equal(there.recv(10), b"late")
 
+    e.near, e.far = e.connect()
+    e.proxy.cut(impair.ORPHANS)
+    told = select.select([e.near, e.far], [], [], 10)[0]
+    ats.equal(len(told), 1)
+    other = e.near if told == [e.far] else e.far
+    ats.equal(select.select([other], [], [], 0.2)[0], [], "the other was told, too")
+    e.proxy.bury()
+    ats.equal(other.recv(10), b"")
+
+    e.near, e.far = e.connect()
     e.proxy.cut("fin", hold=True)
     ats.equal(all_of(e.far), (b"", "fin"))
     late = e.dial()
