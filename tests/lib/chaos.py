@@ -98,7 +98,7 @@ def through_line(scheme, dials=False):
                         "tcp:%s:7002" % b, ["--connect", "%s://%s:7001" % (scheme, b)],
                         dials=True, line=line)
         return Plan("%s://%s:7001" % (scheme, b), "tcp:%s:7001" % b, "tcp:%s:7002" % a,
-                    ["--listen", "%s://%s:7002" % (scheme, a)], line=line)
+                    ["--allow-plain", "--listen", "%s://%s:7002" % (scheme, a)], line=line)
     return plan
 
 
@@ -106,6 +106,14 @@ LINKS = {"unix": over_unix, "tcp": to_hands("tcp"), "tls": to_hands("tls"), "ws"
          "wss": to_hands("wss"), "listen:tcp": to_brain("tcp"), "listen:tls": to_brain("tls"),
          "tcp, packets lost": through_line("tcp"), "tls, packets lost": through_line("tls"),
          "listen:tls, packets lost": through_line("tls", dials=True)}
+
+
+def is_spoken(url):
+    """Whether the programs that were built speak it (TLS may be left out)."""
+    scheme = url.rsplit("://", 1)[0].rsplit(":", 1)[-1]
+    usage = subprocess.run([ats.program("ats-hands"), "--help"], stdout=subprocess.PIPE,
+                           check=False).stdout.decode()
+    return scheme + "://" in usage
 
 
 class Disk:
@@ -125,8 +133,10 @@ class Disk:
 
 
 class World:
-    def __init__(self, home, link, seed, heartbeat_ms=HEARTBEAT_MS):
-        self.home, self.seed = home, seed
+    """link: a row of LINKS. only_link: both sides live, whatever happens between them."""
+
+    def __init__(self, home, link, seed, only_link=False, heartbeat_ms=HEARTBEAT_MS):
+        self.home, self.seed, self.only_link = home, seed, only_link
         self.beat = heartbeat_ms / 1000
         self.rng = random.Random("%d world" % seed)
         self.fired = []
@@ -135,9 +145,12 @@ class World:
         self.engine_s = 0.0     # when an engine was last ended
         self.over = threading.Event()
         self.timers = []
-        self.disk = Disk(home)
         self.plan_of = plan = LINKS[link](self)
         self.line = plan.line
+        if plan.key and not is_spoken(plan.url):
+            self.end_line()
+            ats.skip("these programs do not speak " + plan.url.rsplit("://", 1)[0])
+        self.disk = Disk(home)
         sandbox = {"url": plan.url}
         if self.line:
             home.prefix = self.line.argv("b", [])
@@ -155,7 +168,7 @@ class World:
         if not plan.key:
             return far.Far(self.home, path=plan.hands[5:])
         key = self.home.ctl("sandbox", "enroll", code=0).stdout.decode()
-        return far.NetFar(self.home, key, plan.hands,
+        return far.NetFar(self.home, key, [*plan.hands, "--option", "heartbeat_s=1"],
                           self.line.argv("a", []) if self.line else ())
 
     def keep(self):
@@ -182,6 +195,9 @@ class World:
         self.home.ctl("shutdown")
         self.far.kill()
         self.proxy.close()
+        self.end_line()
+
+    def end_line(self):
         if self.line:
             self.line.close()
             self.home.prefix = []
@@ -290,13 +306,16 @@ class World:
                 os.unlink(filler)
         self.after(beats * self.beat, free)
 
+    def kinds(self):
+        """Names of events, as often as they shall come."""
+        link = ["partition"] * 3 + ["cut"] + ["cut_at"] * 8 + ["slow"] + \
+            ["orphan"] * (3 if self.plan_of.key else 0) + ["packets"] * (5 if self.line else 0)
+        return link if self.only_link else link + ["kill"] * 5 + ["stop"] * 5 + ["disk_full"]
+
     def choose(self):
         """(name, arguments): what comes next, by the seed."""
         r = self.rng
-        kind = r.choice(["kill"] * 5 + ["stop"] * 5 + ["partition"] * 3 + ["cut"] +
-                        ["cut_at"] * 8 + ["slow"] + ["disk_full"] +
-                        ["orphan"] * (3 if self.plan_of.key else 0) +
-                        ["packets"] * (5 if self.line else 0))
+        kind = r.choice(self.kinds())
         way, frame = r.choice([("down", f) for f in DOWN] + [("up", f) for f in UP])
         return kind, {
             "kill": lambda: (r.choice(sorted(ROLES)),),

@@ -38,6 +38,7 @@ BY_ATSCTL = ("ctl", "exec")
 HONEST = re.compile(r"killed by |worker (was|ended)|has changed|was changed|not been read|"
                     r"was not read|read it (again|first)|Cancelled|cancelled")
 NOTHING = "nothing was written"
+UNCHANGED = "nothing was changed"       # a check whose sandbox was lost again and again
 AGAIN = "has been answered before"      # of a long answer the journal has only the digest
 
 
@@ -147,6 +148,8 @@ class Client:
                 self.on_answer(about, m)
 
     def send(self, call):
+        if self.door is None:
+            return
         method = "ats/tool.validate" if call.kind == "validate" else "ats/tool.call"
         try:
             self.ask(call, method, call.params)
@@ -281,7 +284,8 @@ def read_answer(m):
     """(state, text) of an answer of the door."""
     if "error" in m:
         data = m["error"].get("data") or {}
-        return "not_started" if data.get("retryable") else "failed", json.dumps(m["error"])
+        undone = data.get("retryable") or UNCHANGED in m["error"]["message"]
+        return "not_started" if undone else "failed", json.dumps(m["error"])
     r = m["result"]
     if "valid" in r:
         return "done", json.dumps(r["valid"])
