@@ -14,7 +14,7 @@ import kills
 import oracle
 
 LONG = "ATS_CHAOS" in os.environ
-COUNT = int(os.environ.get("ATS_CHAOS", "300"))
+COUNT = int(os.environ.get("ATS_CHAOS", "200"))
 EVERY = int(os.environ.get("ATS_CHAOS_EVERY", "25"))
 # (link, whether only it suffers) of make check; all of them otherwise.
 QUICK = (("unix", False), ("wss", False), ("listen:tls, packets lost", True))
@@ -28,7 +28,7 @@ def say(line):
 def storm(home, link, only_link=False):
     count, every = COUNT, EVERY
     if link != "unix" or only_link:     # a tenth of them, where there are thousands
-        count, every = (COUNT // 10, EVERY) if COUNT > 300 else (min(COUNT, 100), min(EVERY, 10))
+        count, every = (COUNT // 10, EVERY) if COUNT > 300 else (min(COUNT, 60), min(EVERY, 8))
     seed = kills.seed_of()
     try:
         w = chaos.World(home, link, seed, only_link)
@@ -58,13 +58,13 @@ def storm(home, link, only_link=False):
 
 @ats.test("the oracle sees a call that was done twice, one that was not, and other bytes")
 def _(home):
-    o = oracle.Oracle(home, 1, 150)
+    o = oracle.Oracle(home, 1, 80)
     try:
         o.run()
     finally:
         o.close()
     o.verify()
-    ats.equal((o.figures["done"], o.wrong), (150, []))
+    ats.equal((o.figures["done"], o.wrong), (80, []))
 
     def spoil(kind, change):
         """Changes what a call of that kind left; the figures then."""
