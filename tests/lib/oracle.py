@@ -234,7 +234,7 @@ class Client:
             "command": "cd %s; %secho did %s" % (self.home.ws, self.command(call), call.mark)})]
 
     def make_exec(self, call):
-        n = self.rng.choice([10, 3000])
+        n = self.rng.choice([10, 3000, 100000])
         call.want = "".join("%d\n" % i for i in range(1, n + 1))
         call.params = ["exec", "--session", self.key, "--no-stdin", "--", "sh", "-c",
                        "cd %s; %sseq %d" % (self.home.ws, self.command(call), n)]
@@ -582,10 +582,10 @@ def read_ctl(call, code, out, err):
         if code != 125:
             return "failed", "exit %d: %s" % (code, err)
         return "unknown" if "unknown" in err or "not known" in err else "not_started", err
+    if code == 125 and not out:     # there was no brain to ask, or it refused
+        return "not_started", err
     try:
         m = json.loads(out)
     except ValueError:
         return "failed", "exit %d: %s%s" % (code, out, err)
-    if "outcome" not in m:          # there was no brain to ask
-        return "not_started" if code == 125 else "failed", out + err
     return read_answer({"result": m})
