@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "hands/front/background.h"
 #include "hands/front/calls.h"
+#include "hands/front/exec.h"
 #include "hands/front/front.h"
 #include "hands/front/link_private.h"
 #include "hands/front/report.h"
