@@ -69,14 +69,14 @@ class NetHands:
     """Started, not awaited. flags: further ones. address None: no peer and no key among them.
     key, mode, owner: of the key's file; keep_in: the directory below top where it is, of which it
     cannot be removed. env, or env_of(self): the environment. fds: that are passed on. command: a
-    container's."""
+    container's. ws: a workspace that is there."""
 
     def __init__(self, *flags, address="tcp://127.0.0.1:0", how="--listen", uid=None, prefix=(),
                  key=None, mode=0o600, owner=None, keep_in="", env=None, env_of=None, fds=(),
-                 command=()):
+                 command=(), ws=None):
         self.top = tempfile.mkdtemp(prefix="ats-net-")
         os.chmod(self.top, 0o755)
-        self.ws = os.path.join(self.top, "ws")
+        self.ws = ws or os.path.join(self.top, "ws")
         self.state = os.path.join(self.top, "state")
         self.key_path = os.path.join(self.top, keep_in, "key")
         for d in (self.ws, self.state, os.path.dirname(self.key_path)):
