@@ -182,6 +182,8 @@ on_frame(void *ctx, const struct ats_frame *fr, struct ats_err *err)
 	struct peer *p = ctx;
 	int rc;
 
+	if (p->wrong)
+		return 0;
 	if (p->state == ATS_STATE_READY)
 		rc = link_frame(p->l, fr, err);
 	else if (row == &ats_frame_rows[ATS_FRAME_HELLO])
@@ -241,17 +243,26 @@ peer_is_gone(const struct peer *p)
 	    (poll(&f, 1, 0) == 1 && (f.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
 }
 
-/* The oldest makes room, whoever it is: a stranger holds a place for no longer than others let
- * him. */
+/* Whom it costs least to lose: those who have shown that they have no key, those who are leaving,
+ * those who have said nothing. */
+static unsigned
+worth(const struct peer *p)
+{
+	return p->wrong || p->said_goodbye ? 0 : p->hello ? 2 : 1;
+}
+
+/* The oldest of them makes room: a stranger holds a place for no longer than others let him. */
 static void
 make_room(struct link *l)
 {
+	struct peer *least = l->waiting;
 	unsigned n = 0;
 
-	for (struct peer *p = l->waiting; p != NULL; p = p->next)
-		n++;
+	for (struct peer *p = l->waiting; p != NULL; p = p->next, n++)
+		if (worth(p) < worth(least))
+			least = p;
 	if (n >= LINK_WAITING_MAX)
-		link_ended(l->waiting, ATS_E_BUSY, "others came after it");
+		link_ended(least, ATS_E_BUSY, "others came after it");
 }
 
 int

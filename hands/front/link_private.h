@@ -29,12 +29,12 @@ struct peer {
 	bool proves;	/* who it is must be proven */
 	bool hello;	/* its has come and is right */
 	bool takeover;
+	bool wrong;	/* its proof; it will hear so */
 	bool tls;	/* exporter is of its session */
 	unsigned char exporter[32];
 	bool said_goodbye;	/* it, or we */
 	uint64_t epoch;
 	char nonce[ATS_PROVE_HEX], its_nonce[ATS_PROVE_HEX];
-	char its_mac[ATS_PROVE_HEX];	/* "": has not come */
 };
 
 struct link {
@@ -51,9 +51,9 @@ struct link {
 	bool asked;		/* the dialer, for one */
 	struct event *accept_ev;
 
-	struct event *pause;	/* until the next proof is looked at */
+	struct event *pause;	/* until the next wrong proof is answered */
 	unsigned pause_ms;
-	uint64_t failed_ms;	/* when the last proof was wrong */
+	uint64_t failed_ms;	/* when the last one was */
 	uint64_t strangers, strangers_ms;	/* that ended; when that was last logged */
 };
 
@@ -89,7 +89,7 @@ bool peer_is_gone(const struct peer *p);
 ATS_NODISCARD int link_prove(struct peer *p, const struct ats_msg_HELLO *its,
     struct ats_err *err);
 int link_on_prove(struct peer *p, const struct ats_frame *fr, struct ats_err *err);
-/* It did not prove who it is: one text, whatever the cause, and a pause for all. */
+/* It did not prove who it is: it hears one text, whatever the cause, now or after the pause. */
 void link_not_proven(struct peer *p);
 /* The pause is over. arg: struct link. */
 void link_on_pause(int fd, short what, void *arg);

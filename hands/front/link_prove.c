@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Proof that a peer holds the sandbox's key. Runs in hands' front; the peer is whoever reached
- * the port. A proof is judged when it came, or after the pause that wrong ones bring about:
- * one at a time, in order, and nobody who is proven waits for it. */
+ * the port. What is right attaches at once; what is wrong is answered one at a time, after a
+ * pause that grows, so that guessing is slow and nobody who has the key is kept waiting. */
 #include "hands/front/link_private.h"
 
 #include "common/clock.h"
@@ -66,8 +66,8 @@ link_prove(struct peer *p, const struct ats_msg_HELLO *its, struct ats_err *err)
 	return p->l->f->tls_elsewhere ? 0 : say_proof(p);
 }
 
-void
-link_not_proven(struct peer *p)
+static void
+refuse(struct peer *p)
 {
 	struct link *l = p->l;
 	uint64_t now = ats_clock_ms();
@@ -84,52 +84,43 @@ link_not_proven(struct peer *p)
 	peer_goodbye(p, ATS_E_PROOF, ats_err_text(ATS_E_PROOF));
 }
 
-/* Where TLS may end before brain, with somebody whom the CAs vouch for, the session may not be in
- * brain's proof; then it is not in ours either. */
-static bool
-is_right(struct peer *p)
+void
+link_not_proven(struct peer *p)
 {
-	char mac[ATS_PROVE_HEX];
+	bool waited = p->wrong;
 
-	make_mac(p, "brain", mac);
-	if (!p->l->f->tls_elsewhere || ats_prove_equal(mac, p->its_mac))
-		return ats_prove_equal(mac, p->its_mac);
-	p->tls = false;
-	make_mac(p, "brain", mac);
-	return ats_prove_equal(mac, p->its_mac);
-}
-
-/* The first whose proof is here; false when none is. It may be gone after. */
-static bool
-judge_one(struct link *l)
-{
-	struct peer *p = l->waiting;
-
-	while (p != NULL && (p->its_mac[0] == '\0' || p->said_goodbye))
-		p = p->next;
-	if (p == NULL)
-		return false;
-	if (!is_right(p)) {
-		link_not_proven(p);
-		return true;
-	}
-	l->pause_ms = 0;
-	if (l->f->tls_elsewhere && say_proof(p) < 0)
-		peer_goodbye(p, ATS_E_NOMEM, ats_err_text(ATS_E_NOMEM));
-	else
-		link_admit(p);
-	return true;
+	p->wrong = true;
+	if (waited || !evtimer_pending(p->l->pause, NULL))
+		refuse(p);
 }
 
 void
 link_on_pause(int fd, short what, void *arg)
 {
 	struct link *l = arg;
+	struct peer *p = l->waiting;
 
 	(void)fd;
 	(void)what;
-	while (!evtimer_pending(l->pause, NULL) && judge_one(l))
-		;
+	while (p != NULL && (!p->wrong || p->said_goodbye))
+		p = p->next;
+	if (p != NULL)
+		refuse(p);
+}
+
+/* Where TLS may end before brain, with somebody whom the CAs vouch for, the session may not be in
+ * brain's proof; then it is not in ours either. */
+static bool
+is_right(struct peer *p, const char *its)
+{
+	char mac[ATS_PROVE_HEX];
+
+	make_mac(p, "brain", mac);
+	if (!p->l->f->tls_elsewhere || ats_prove_equal(mac, its))
+		return ats_prove_equal(mac, its);
+	p->tls = false;
+	make_mac(p, "brain", mac);
+	return ats_prove_equal(mac, its);
 }
 
 int
@@ -141,10 +132,14 @@ link_on_prove(struct peer *p, const struct ats_frame *fr, struct ats_err *err)
 
 	if (rc < 0)
 		return rc;
-	if (!p->proves || !p->hello || p->its_mac[0] != '\0')
+	if (!p->proves || !p->hello || p == p->l->at)
 		return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
-	/* What is none, "" for one, must not count as one that has not come. */
-	(void)snprintf(p->its_mac, sizeof(p->its_mac), "%s", m.mac[0] != '\0' ? m.mac : "-");
-	link_on_pause(-1, 0, p->l);
-	return 0;
+	if (!is_right(p, m.mac)) {
+		link_not_proven(p);
+		return 0;
+	}
+	rc = p->l->f->tls_elsewhere ? say_proof(p) : 0;
+	if (rc == 0)
+		link_admit(p);
+	return rc;
 }

@@ -299,36 +299,61 @@ START_TEST(without_a_proof_nothing_is_taken)
 }
 END_TEST
 
-START_TEST(after_a_wrong_proof_the_next_is_looked_at_later)
+/* The right one, which comes last, does not wait for the answers to those. */
+START_TEST(a_wrong_proof_hears_later_and_later_a_right_one_at_once)
 {
 	struct rig *r = rig_new(true);
-	int brain = r->brain, second;
+	int liars[3];
 	struct frame fr;
 
 	for (unsigned i = 0; i < 3; i++) {
-		from_network(r, true);
-		lie(r, 0);
-		expect(r, ATS_FRAME_GOODBYE, 0, &fr);
-		put_back(r, brain);
+		from_network(r, i > 0);
+		lie(r, i == 1 ? 7 : 0);
+		liars[i] = r->brain;
+		r->brain = -1;
 	}
-	ck_assert_uint_eq(r->f.link->pause_ms, 200);
+	ck_assert_uint_eq(r->f.link->pause_ms, 50);
 	from_network(r, true);
 	prove(r);
-	ck_assert(evtimer_pending(r->f.link->pause, NULL));
-	put_back(r, brain);	/* a proof that waits may lose its peer */
-	from_network(r, true);
-	prove(r);
-	second = r->brain;
+	ck_assert_ptr_nonnull(r->f.link->at);
+	expect(r, ATS_FRAME_READY, 0, &fr);
+	ats_fd_close(&r->brain);
+	for (unsigned i = 0; i < 3; i++) {
+		r->brain = liars[i];
+		r->have = 0;
+		expect_closed(r, "not_proven");
+		ck_assert_uint_ge(r->f.link->pause_ms, 50u << i);
+		ats_fd_close(&r->brain);
+	}
+	end(r);
+}
+END_TEST
+
+/* Those who say nothing, or lie, go before one that has said a right hello. */
+START_TEST(who_has_said_hello_is_not_driven_out_by_those_who_have_not)
+{
+	struct rig *r = rig_new(true);
+	struct ats_prove what;
+	char mac[ATS_PROVE_HEX];
+	int brain, silent[9];
+	struct frame fr;
+
+	from_network(r, false);
+	hellos(r, &what);
+	brain = r->brain;
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(silent); i++) {
+		from_network(r, true);
+		if (i % 2 == 0)
+			lie(r, 0);
+		silent[i] = r->brain;
+	}
 	r->brain = brain;
 	r->have = 0;
-	expect_alive(r);
-	r->brain = second;
-	r->have = 0;
-	expect(r, ATS_FRAME_GOODBYE, 0, &fr);
-	ck_assert_ptr_nonnull(strstr(fr.json, "\"busy\""));
-	ck_assert_uint_eq(r->f.link->pause_ms, 0);
-	put_back(r, brain);
-	expect_alive(r);
+	mac_of("brain", &what, mac);
+	say_mac(r, mac);
+	expect(r, ATS_FRAME_READY, 0, &fr);
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(silent); i++)
+		(void)close(silent[i]);
 	end(r);
 }
 END_TEST
@@ -364,5 +389,6 @@ ATS_UNIT_MAIN("front_attach", peers_that_say_nothing_keep_nobody_out,
     of_five_that_wait_the_oldest_goes_and_the_attachment_stays,
     takeover_ends_the_attachment_with_its_reason, takeover_of_nobody_attaches,
     who_proves_the_key_attaches_and_hands_proves_it_too, every_wrong_proof_hears_the_same,
-    without_a_proof_nothing_is_taken, after_a_wrong_proof_the_next_is_looked_at_later,
+    without_a_proof_nothing_is_taken, a_wrong_proof_hears_later_and_later_a_right_one_at_once,
+    who_has_said_hello_is_not_driven_out_by_those_who_have_not,
     silence_for_two_intervals_ends_the_attachment)
