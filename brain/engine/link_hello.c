@@ -176,8 +176,8 @@ link_on_prove(struct sandbox *box, const struct ats_msg_PROVE *m, struct ats_err
 	if (!box->proof.wanted || !box->hello_done || box->proof.proven)
 		return ats_err_set(err, ATS_E_STATE, "no proof was asked for");
 	if (!proof_check(&box->proof, &box->key, m->mac))
-		return link_not_proven(box, link_key_find(&box->key,
-		    box->proof.generation) != NULL ? "the MAC is wrong" : "its generation does not count", err);
+		return link_not_proven(box, link_key_find(&box->key, box->proof.generation) != NULL
+		    ? "the MAC is wrong" : "its generation does not count", err);
 	if (box->proof.tls_elsewhere)
 		rc = send_prove(box, err);
 	if (rc < 0)

@@ -110,7 +110,7 @@ def _(home):
     ats.equal(home.read("ran"), b"run\n")
 
 
-# ---- hands listens --------------------------------------------------------------------------------
+# ---- hands listens ------------------------------------------------------------
 
 def dialed(e, box, h, kind):
     """What the spawner's dialer would give."""
