@@ -163,6 +163,12 @@ $(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(FS_O) $(MATCH
 	@mkdir -p $(@D)
 	$(call link,$(STATIC),$(LIBS_PCRE) $(LIBS_CRYPTO) -lpthread)
 
+# One end of a wire, for tests against other programs.
+$(BUILD)/bench/wirepeer: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) \
+	tests/lib/wirepeer.o)
+	@mkdir -p $(@D)
+	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
+
 # BENCH_DIR: the folder that tests/bench/setup prepared; BENCH_ARGS: --quick, --only NAME ...
 .PHONY: bench
 bench: all $(BENCH_DRIVERS)

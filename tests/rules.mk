@@ -54,7 +54,7 @@ TURNS ?= 1
 CONTAINERS := $(wildcard tests/sandbox/091*)
 FIRST := $(wildcard tests/fault/[0-9]*.py tests/system/045* tests/sandbox/061* tests/sandbox/070* \
 	tests/sandbox/010* tests/system/04[01]* tests/sandbox/0905* tests/sandbox/062*)
-check: all tests $(BUILD)/bench/toolrun
+check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer
 	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
 		ATS_FAULT_SHORT=2 ATS_TURNS=$(TURNS) tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
@@ -70,7 +70,7 @@ check-unit: tests
 check-diff: $(BUILD)/bench/toolrun
 	$(Q)ATS_ROUNDS=3000 ATS_BUILD=$(abspath $(BUILD)) tests/run -t 1800 \
 		$(wildcard tests/diff/[0-9]*)
-check-system: all
+check-system: all $(BUILD)/bench/wirepeer
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(wildcard tests/system/[0-9]*)
 # The same storms with all their calls, 10 GiB of output: some minutes.
 LONG := $(wildcard tests/system/041* tests/system/042*)
@@ -106,7 +106,8 @@ check-claude-diff: all
 # All of that with AddressSanitizer, UBSan and LeakSanitizer; common/confine/sanitize.h says
 # where the walls are lower then. Sizes and times mean nothing there and are not judged.
 check-asan:
-	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all tests
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all tests \
+		$(BUILD)/asan-out/bench/wirepeer
 	$(Q)ATS_SANITIZED=1 $(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out \
 		check-unit
 	$(Q)ATS_SANITIZED=1 ATS_CALLS=60 ATS_BUILD=$(abspath $(BUILD))/asan-out tests/run -t 400 \
