@@ -4,6 +4,7 @@
  * the pieces; the wrong peer is refused; a channel with streams does not notice the kind. */
 #include "common/wire.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
 #include <openssl/ssl.h>
@@ -598,9 +599,8 @@ pump(void *ctx, size_t max, struct ats_chunk *k)
 	k->kind = 2;
 	k->json_len = (size_t)snprintf(k->json, sizeof(k->json), "{}");
 	if (s->pipe_fd >= 0 && n > 0) {
-		ssize_t put = write(s->feed_fd, mem, n);
-
-		ck_assert_int_gt(put, 0);
+		/* With the faults of tests it may hold some from before. */
+		ck_assert(write(s->feed_fd, mem, n) > 0 || errno == EAGAIN);
 		s->left -= ats_stream_take(s->s, s->pipe_fd, n, k);
 		return;
 	}
