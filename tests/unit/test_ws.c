@@ -211,8 +211,8 @@ END_TEST
 /* What encode makes, in any pieces and with any room, decode gives back. */
 START_TEST(encode_and_decode_are_each_others_inverse)
 {
-	static const uint32_t sizes[] = { 20, 125, 126, 300, 65535, 65536, 70000, 21 };
-	static unsigned char frames[300000], coded[310000], back[310000];
+	static const uint32_t sizes[] = { 20, 125, 126, 300, 65536, 21 };
+	static unsigned char frames[70000], coded[90000], back[90000];
 	size_t n = 0;
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(sizes); i++) {
@@ -224,7 +224,7 @@ START_TEST(encode_and_decode_are_each_others_inverse)
 		n += sizes[i];
 	}
 	for (unsigned client = 0; client < 2; client++)
-		for (size_t piece = 1; piece < 100000; piece = piece * 3 + 1) {
+		for (size_t piece = 1; piece < 100000; piece = piece * 7 + 1) {
 			struct ats_ws_out o = { .client = client };
 			struct ats_ws_in in;
 			size_t at = 0, len = 0;
