@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <string.h>
 
 #include "common/fault.h"
@@ -28,6 +29,7 @@ struct wire_tls {
 	int sys_errno;		/* of the last read or write, when that failed */
 	bool eof;		/* the socket's */
 	bool dry;		/* the socket had no more */
+	bool stuck;		/* an answer to the peer's key update must leave before more is read */
 	bool more;
 	bool ready;		/* the handshake is over */
 	int ended;		/* what recv found behind data that it gave first, or 0 */
@@ -185,7 +187,9 @@ tls_recv(struct ats_wire *w, void *buf, size_t n)
 		rc = judge(t, 0);
 		if (rc != -ATS_E_AGAIN)
 			t->ended = rc;
-		else if (t->dry)
+		else
+			t->stuck = SSL_want_write(t->ssl);
+		if (t->dry || t->stuck)
 			break;
 		quiet++;
 	}
@@ -199,7 +203,8 @@ tls_pending(const struct ats_wire *w)
 {
 	const struct wire_tls *t = (const struct wire_tls *)w;
 
-	return t->ended < 0 || (t->ready && !t->dry && SSL_has_pending(t->ssl) == 1);
+	return t->ended < 0 ||
+	    (t->ready && !t->dry && !t->stuck && SSL_has_pending(t->ssl) == 1);
 }
 
 /* The handshake's part and the record under way. */
@@ -207,11 +212,17 @@ static int
 tls_flush(struct ats_wire *w)
 {
 	struct wire_tls *t = (struct wire_tls *)w;
+	struct pollfd p = { .fd = w->fd, .events = POLLOUT };
 	size_t put;
 	int rc = handshake(t);
 
 	if (rc < 0)
 		return rc;
+	if (t->stuck) {
+		if (poll(&p, 1, 0) != 1)
+			return -ATS_E_AGAIN;
+		t->stuck = w->wants_write = false;	/* reading goes on with it */
+	}
 	if (t->held == 0)
 		return 0;
 	ERR_clear_error();
