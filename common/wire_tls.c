@@ -29,7 +29,7 @@ struct wire_tls {
 	int sys_errno;		/* of the last read or write, when that failed */
 	bool eof;		/* the socket's */
 	bool dry;		/* the socket had no more */
-	bool stuck;		/* an answer to the peer's key update must leave before more is read */
+	bool stuck;		/* nothing is read before what the library owes is written */
 	bool more;
 	bool ready;		/* the handshake is over */
 	int ended;		/* what recv found behind data that it gave first, or 0 */
