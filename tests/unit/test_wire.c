@@ -491,6 +491,67 @@ START_TEST(older_tls_is_refused)
 }
 END_TEST
 
+/* Moves what came at from to to; the byte number flip of all changes. */
+static void
+relay(int from, int to, size_t *passed, size_t flip)
+{
+	char buf[4096];
+	ssize_t got = recv(from, buf, sizeof(buf), 0);
+
+	if (got <= 0)
+		return;
+	if (flip >= *passed && flip - *passed < (size_t)got)
+		buf[flip - *passed] ^= 0x10;
+	*passed += (size_t)got;
+	(void)!send(to, buf, (size_t)got, MSG_NOSIGNAL);
+}
+
+/* Somebody on the way changes one byte: what was sent arrives as it was, or not at all. */
+START_TEST(changed_bytes_of_tls_never_pass)
+{
+	static const char sent[] = "\0\0\0\x18" "4 and so on, 24 bytes";
+	unsigned arrived = 0, refused = 0;
+
+	for (size_t flip = 0; flip < 1400; flip += 23)
+		for (int way = 0; way < 2; way++) {
+			enum ats_addr_kind kind = flip % 2 == 0 ? ATS_ADDR_TLS : ATS_ADDR_WSS;
+			int a[2], b[2], rc[2] = { -ATS_E_AGAIN, -ATS_E_AGAIN };
+			struct pair p = { .tls = { NULL } };
+			size_t passed[2] = { 0, 0 };
+			char got[2][64];
+			bool said[2] = { false, false };
+
+			tls_pair(&p);
+			ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, a), 0);
+			ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, b), 0);
+			p.w[0] = wire_over(a[0], kind, false, "x", p.tls[0]);
+			p.w[1] = wire_over(b[0], kind, true, NULL, p.tls[1]);
+			for (int turn = 0; turn < 12; turn++) {
+				for (int i = 0; i < 2; i++) {
+					struct iovec iov = { (void *)(uintptr_t)sent, 24 };
+
+					if (!said[i])
+						said[i] = ats_wire_send(p.w[i], &iov, 1, false) > 0;
+					if (rc[i] == -ATS_E_AGAIN)
+						rc[i] = (int)ats_wire_recv(p.w[i], got[i], 64);
+				}
+				relay(a[1], b[1], &passed[0], way == 0 ? flip : SIZE_MAX);
+				relay(b[1], a[1], &passed[1], way == 1 ? flip : SIZE_MAX);
+			}
+			for (int i = 0; i < 2; i++) {
+				if (rc[i] > 0)
+					ck_assert_mem_eq(got[i], sent, (size_t)rc[i]);
+				arrived += rc[i] == 24;
+				refused += rc[i] == -ATS_E_PROTO || rc[i] == -ATS_E_PERM;
+			}
+			close(a[1]);
+			close(b[1]);
+			close_pair(&p);
+		}
+	ck_assert_msg(arrived > 20 && refused > 60, "%u %u", arrived, refused);
+}
+END_TEST
+
 /* A peer that pings without an end and reads nothing: one pong is owed, nothing grows. */
 START_TEST(pings_without_end_cost_nothing)
 {
@@ -717,5 +778,6 @@ ATS_UNIT_MAIN("wire", carry_each_kind_both_ways_in_any_pieces, end_of_the_peer_i
     exporter_is_the_same_at_both_ends_and_of_one_session, only_the_expected_peer_is_taken,
     wrong_plans_are_told, pin_of_a_seed_is_the_documented_one, other_protocols_end_with_a_reason,
     end_at_any_byte_is_an_end, client_of_a_plain_server_ends_with_a_reason, older_tls_is_refused,
-    pings_without_end_cost_nothing, channels_with_streams_work_over_each_kind,
+    changed_bytes_of_tls_never_pass, pings_without_end_cost_nothing,
+    channels_with_streams_work_over_each_kind,
     close_lets_the_queue_leave_over_each_kind, small_frame_is_one_record)
