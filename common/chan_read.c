@@ -90,7 +90,7 @@ shrink_after_pause(struct ats_chan *c)
 		(void)resize(in, CHAN_IN_BASE);
 }
 
-/* One recv of the wire. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */
+/* One recv. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */
 static int
 fill(struct ats_chan *c, size_t need)
 {

@@ -202,7 +202,7 @@ shake(struct wire_ws *s)
 	return s->open ? 0 : rc;
 }
 
-/* ---- the wire ---------------------------------------------------------------------------------- */
+/* ---- the wire -------------------------------------------------------------------- */
 
 static int
 ws_flush(struct ats_wire *w)
@@ -411,7 +411,7 @@ static const struct ats_wire_ops ws_ops = {
 	.done = ws_done,
 };
 
-/* ---- making one ---------------------------------------------------------------------------------- */
+/* ---- making one ------------------------------------------------------------------ */
 
 static int
 set_up(struct wire_ws *s, const struct ats_wire_plan *plan)

@@ -45,7 +45,7 @@ struct ats_ws_in {
 					 * clears it. Earlier ones need no answer (5.5.3) */
 	unsigned char pong[ATS_WS_CONTROL_MAX];
 	size_t pong_n;
-	uint16_t closed;		/* the peer's close code, ATS_WS_NO_CODE without one; or 0 */
+	uint16_t closed;		/* the peer's code, or ATS_WS_NO_CODE; else 0 */
 	uint16_t bad;			/* the code to close with, or 0 */
 	const char *why;		/* then; valid for ever */
 };

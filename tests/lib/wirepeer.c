@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One end of a wire, for tests against other programs' TLS and WebSocket.
- *   wirepeer listen ADDRESS               prints "pin HEX" and "port N", echoes the frames of all who
- *                                         connect, and how each ended; until it is killed
+ *   wirepeer listen ADDRESS               prints "pin HEX" and "port N", echoes the frames
+ *                                         of all who connect, and says how each ended
  *   wirepeer connect ADDRESS PIN|- N ...  sends a frame of each length, one after the other's
  *                                         echo, and says "echoed N frames", or why not */
 #include <event2/event.h>

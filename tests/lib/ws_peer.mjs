@@ -20,14 +20,16 @@ function inFragments(ws, data, n) {
 		.sort((a, b) => a - b);
 	cut.forEach((from, i) => {
 		const last = i === cut.length - 1;
-		ws.send(data.subarray(from, last ? data.length : cut[i + 1]), { fin: last, binary: true });
+		const part = data.subarray(from, last ? data.length : cut[i + 1]);
+		ws.send(part, { fin: last, binary: true });
 		ws.ping("between");
 	});
 }
 
 if (mode === "serve") {
 	const server = rest.length === 2 ?
-		createSecure({ cert: readFileSync(rest[0]), key: readFileSync(rest[1]) }) : createServer();
+		createSecure({ cert: readFileSync(rest[0]), key: readFileSync(rest[1]) }) :
+		createServer();
 	const wss = new WebSocketServer({ server, path: "/link", maxPayload: 32 << 20 });
 	let n = 0;
 	wss.on("connection", (ws) => {

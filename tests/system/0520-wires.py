@@ -95,7 +95,8 @@ def our_client(scheme, server, pin, closed):
     ats.equal(server.line(), closed)
 
 
-@ats.test("our client, the server of npm's ws: fragments and pings, one message a frame", home=False)
+@ats.test("our client, the server of npm's ws: fragments and pings, a message is a frame",
+          home=False)
 def _():
     with Server(node("serve")) as server:
         our_client("ws", server, "-", "close 1000")

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Wires of each kind over a socketpair: bytes arrive as they were sent, whatever the sizes of
- * the pieces; the wrong peer is refused; a channel with streams does not notice the kind. */
+ * the pieces; the wrong peer is refused. */
 #include "common/wire.h"
 
-#include <errno.h>
-#include <event2/event.h>
-#include <fcntl.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/chan.h"
+#include "common/frame.h"
 #include "common/fd.h"
 #include "common/tls.h"
-#include "tests/lib/unit.h"
+#include "tests/lib/wire_pair.h"
 
 /* An authority, and a certificate of it for box.example and 192.0.2.7. */
 #define CA_PEM \
@@ -41,60 +38,6 @@
 	"-----BEGIN PRIVATE KEY-----\n" \
 	"MC4CAQAwBQYDK2VwBCIEILPEcxIh1L++oyTxcwY5iYaRfqIyw/I+n1rr5/G8A0R/\n" \
 	"-----END PRIVATE KEY-----\n"
-
-static const unsigned char seed[ATS_TLS_SEED] = "the seed of a test, 32 bytes....";
-static const enum ats_addr_kind kinds[] = { ATS_ADDR_UNIX, ATS_ADDR_TCP, ATS_ADDR_TLS,
-	ATS_ADDR_WS, ATS_ADDR_WSS };
-
-struct pair {
-	struct ats_tls *tls[2];		/* client, server */
-	struct ats_wire *w[2];
-};
-
-static void
-tls_pair(struct pair *p)
-{
-	unsigned char pin[ATS_TLS_PIN];
-	struct ats_tls_plan client = { .pin = pin }, server = { .server = true, .seed = seed };
-
-	ck_assert_int_eq(ats_tls_seed_pin(seed, pin, NULL), 0);
-	ck_assert_int_eq(ats_tls_new(&client, &p->tls[0], NULL), 0);
-	ck_assert_int_eq(ats_tls_new(&server, &p->tls[1], NULL), 0);
-}
-
-static struct ats_wire *
-wire_over(int fd, enum ats_addr_kind kind, bool server, const char *host, struct ats_tls *tls)
-{
-	struct ats_wire_plan plan = { .kind = kind, .server = server, .host = host,
-		.path = "/link", .tls = tls };
-	struct ats_err err = { .text = "" };
-	struct ats_wire *w = NULL;
-
-	ck_assert_msg(ats_wire_new(fd, &plan, &w, &err) == 0, "%s", err.text);
-	return w;
-}
-
-static void
-open_pair(struct pair *p, enum ats_addr_kind kind)
-{
-	int fds[2];
-
-	memset(p, 0, sizeof(*p));
-	if (kind == ATS_ADDR_TLS || kind == ATS_ADDR_WSS)
-		tls_pair(p);
-	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
-	p->w[0] = wire_over(fds[0], kind, false, "box.example", p->tls[0]);
-	p->w[1] = wire_over(fds[1], kind, true, NULL, p->tls[1]);
-}
-
-static void
-close_pair(struct pair *p)
-{
-	for (int i = 0; i < 2; i++) {
-		ats_wire_free(p->w[i]);
-		ats_tls_free(p->tls[i]);
-	}
-}
 
 /* Frames of ours: lengths of each kind of WebSocket header, and more than a record. */
 static size_t
@@ -331,7 +274,8 @@ START_TEST(pin_of_a_seed_is_the_documented_one)
 {
 	static const unsigned char seven[ATS_TLS_SEED] = { 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
 		7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7 };
-	static const unsigned char want[ATS_TLS_PIN] = { 0x32, 0x4b, 0xe2, 0xde, 0xa8, 0xbc, 0x44, 0x46,
+	static const unsigned char want[ATS_TLS_PIN] = {
+		0x32, 0x4b, 0xe2, 0xde, 0xa8, 0xbc, 0x44, 0x46,
 		0x1b, 0x02, 0x33, 0xe5, 0x1f, 0xa4, 0x89, 0x02, 0xed, 0x6b, 0x1c, 0xc6,
 		0x71, 0xe7, 0x73, 0x9a, 0xf2, 0x55, 0x1e, 0x0b, 0xfe, 0x68, 0xf5, 0x4e };
 	unsigned char pin[ATS_TLS_PIN];
@@ -586,198 +530,8 @@ START_TEST(pings_without_end_cost_nothing)
 }
 END_TEST
 
-/* ---- channels over wires ---------------------------------------------------------------- */
-
-struct end {
-	struct ats_chan *c;
-	size_t frames, bytes, wrong;
-	int closed;
-	char why[128];
-};
-
-static int
-on_check(void *ctx, const struct ats_frame_head *h, struct ats_err *err)
-{
-	(void)ctx;
-	(void)h;
-	(void)err;
-	return 0;
-}
-
-static int
-on_frame(void *ctx, const struct ats_frame *f, struct ats_err *err)
-{
-	struct end *e = ctx;
-
-	(void)err;
-	e->frames++;
-	e->bytes += f->payload_n;
-	for (size_t i = 0; i < f->payload_n; i += 509)
-		e->wrong += f->payload[i] != 'p';
-	return 0;
-}
-
-static void
-on_closed(void *ctx, int code, const char *why)
-{
-	struct end *e = ctx;
-
-	e->closed = code;
-	snprintf(e->why, sizeof(e->why), "%s", why);
-}
-
-static const struct ats_chan_ops ops = { on_check, on_frame, NULL, on_closed };
-
-static void
-chan_pair(struct event_base *base, struct pair *p, enum ats_addr_kind kind, struct end e[2])
-{
-	open_pair(p, kind);
-	memset(e, 0, 2 * sizeof(*e));
-	for (int i = 0; i < 2; i++) {
-		e[i].c = ats_chan_new_wire(base, p->w[i], &ops, &e[i]);
-		ck_assert_ptr_nonnull(e[i].c);
-		ck_assert_ptr_eq(ats_chan_wire(e[i].c), p->w[i]);
-		p->w[i] = NULL;
-	}
-}
-
-struct source {
-	int pipe_fd, feed_fd;
-	size_t left;
-	struct ats_stream *s;
-};
-
-/* Half of it from memory, half out of a pipe. */
-static void
-pump(void *ctx, size_t max, struct ats_chunk *k)
-{
-	static char mem[ATS_CHAN_CHUNK];
-	struct source *s = ctx;
-	size_t n = s->left < max ? s->left : max;
-
-	memset(mem, 'p', sizeof(mem));
-	k->type = 2;
-	k->kind = 2;
-	k->json_len = (size_t)snprintf(k->json, sizeof(k->json), "{}");
-	if (s->pipe_fd >= 0 && n > 0) {
-		/* With the faults of tests it may hold some from before. */
-		ck_assert(write(s->feed_fd, mem, n) > 0 || errno == EAGAIN);
-		s->left -= ats_stream_take(s->s, s->pipe_fd, n, k);
-		return;
-	}
-	k->mem = mem;
-	k->n = n;
-	s->left -= n;
-}
-
-START_TEST(channels_with_streams_work_over_each_kind)
-{
-	for (size_t k = 0; k < ATS_ARRAY_LEN(kinds); k++) {
-		struct event_base *base = event_base_new();
-		struct source src[2] = { { -1, -1, 3 << 20, NULL }, { -1, -1, 3 << 20, NULL } };
-		struct end e[2];
-		struct pair p;
-		int fds[2];
-
-		chan_pair(base, &p, kinds[k], e);
-		ck_assert_int_eq(ats_fd_pipe(fds, O_NONBLOCK), 0);
-		src[1].pipe_fd = fds[0];
-		src[1].feed_fd = fds[1];
-		for (uint64_t i = 0; i < 2; i++) {	/* one each way, before any handshake */
-			src[i].s = ats_stream_new(e[i].c, i, 1 << 20, pump, &src[i]);
-			ats_stream_ready(src[i].s);
-			ck_assert_int_eq(ats_chan_send(e[i].c, 1, 1, i, "{}", 2, NULL, 0), 0);
-		}
-		while (e[0].bytes < 1 << 20 || e[1].bytes < 1 << 20)
-			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
-		ck_assert_uint_eq(ats_stream_credit_left(src[0].s), 0);
-		for (int i = 0; i < 2; i++)
-			ck_assert_int_eq(ats_stream_credit(src[i].s, 10 << 20), 0);
-		while (e[0].bytes < 3 << 20 || e[1].bytes < 3 << 20)
-			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
-		for (int i = 0; i < 2; i++) {
-			ck_assert_uint_eq(e[i].bytes, 3 << 20);
-			ck_assert_uint_eq(e[i].wrong, 0);
-			ck_assert_int_eq(e[i].closed, 0);
-			ats_stream_free(src[i].s);
-			ats_chan_free(e[i].c);
-		}
-		close(fds[0]);
-		close(fds[1]);
-		close_pair(&p);
-		event_base_free(base);
-	}
-}
-END_TEST
-
-/* The last words are said before a handshake that has not begun, and behind 2 MiB. */
-START_TEST(close_lets_the_queue_leave_over_each_kind)
-{
-	static char big[2 << 20];
-
-	memset(big, 'p', sizeof(big));
-	for (size_t k = 0; k < ATS_ARRAY_LEN(kinds); k++) {
-		struct event_base *base = event_base_new();
-		struct end e[2];
-		struct pair p;
-
-		chan_pair(base, &p, kinds[k], e);
-		ck_assert_int_eq(ats_chan_send(e[k % 2].c, 1, 1, 1, "{}", 2, big, sizeof(big)), 0);
-		ck_assert_int_eq(ats_chan_send(e[k % 2].c, 1, 1, 2, "{}", 2, NULL, 0), 0);
-		ats_chan_close(e[k % 2].c, ATS_E_BUSY, "bye");
-		while (e[k % 2].closed == 0)
-			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
-		ck_assert_int_eq(e[k % 2].closed, ATS_E_BUSY);
-		ats_chan_free(e[k % 2].c);
-		while (e[1 - k % 2].closed == 0)
-			ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
-		ck_assert_uint_eq(e[1 - k % 2].frames, 2);
-		ck_assert_uint_eq(e[1 - k % 2].bytes, sizeof(big));
-		ck_assert_int_eq(e[1 - k % 2].closed, ATS_E_EOF);
-		ck_assert_str_eq(e[1 - k % 2].why, "the peer closed the connection");
-		ats_chan_free(e[1 - k % 2].c);
-		close_pair(&p);
-		event_base_free(base);
-	}
-}
-END_TEST
-
-/* A small frame, header, JSON and payload, is one record and one write. */
-START_TEST(small_frame_is_one_record)
-{
-	struct event_base *base = event_base_new();
-	struct end e[2];
-	struct pair p;
-	char buf[4096];
-	ssize_t got;
-	int fds[2];
-
-	tls_pair(&p);
-	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
-	p.w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, "x", p.tls[0]);
-	p.w[1] = wire_over(dup(fds[1]), ATS_ADDR_TLS, true, NULL, p.tls[1]);
-	memset(e, 0, sizeof(e));
-	for (int i = 0; i < 2; i++)
-		e[i].c = ats_chan_new_wire(base, p.w[i], &ops, &e[i]);
-	ck_assert_int_eq(ats_chan_send(e[1].c, 1, 1, 1, "{}", 2, NULL, 0), 0);
-	while (e[0].frames == 0)
-		ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
-	ck_assert_int_eq(ats_chan_send(e[0].c, 1, 1, 1, "{\"a\":1}", 7, "payload", 7), 0);
-	got = recv(fds[1], buf, sizeof(buf), MSG_DONTWAIT);
-	ck_assert_int_eq(got, 5 + 20 + 7 + 7 + 1 + 16);	/* header, type, tag */
-	for (int i = 0; i < 2; i++)
-		ats_chan_free(e[i].c);
-	p.w[0] = p.w[1] = NULL;
-	close(fds[1]);
-	close_pair(&p);
-	event_base_free(base);
-}
-END_TEST
-
 ATS_UNIT_MAIN("wire", carry_each_kind_both_ways_in_any_pieces, end_of_the_peer_is_an_orderly_end,
     exporter_is_the_same_at_both_ends_and_of_one_session, only_the_expected_peer_is_taken,
     wrong_plans_are_told, pin_of_a_seed_is_the_documented_one, other_protocols_end_with_a_reason,
     end_at_any_byte_is_an_end, client_of_a_plain_server_ends_with_a_reason, older_tls_is_refused,
-    changed_bytes_of_tls_never_pass, pings_without_end_cost_nothing,
-    channels_with_streams_work_over_each_kind,
-    close_lets_the_queue_leave_over_each_kind, small_frame_is_one_record)
+    changed_bytes_of_tls_never_pass, pings_without_end_cost_nothing)

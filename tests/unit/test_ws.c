@@ -270,7 +270,8 @@ START_TEST(requests_are_read_strictly)
 		const char *text;
 	} rows[] = {
 		{ 0, LINE HOST UP KEY V13 },
-		{ 0, LINE V13 KEY "upgrade:\tWebSocket \r\nCONNECTION: keep-alive , upgrade\r\n" HOST
+		{ 0, LINE V13 KEY "upgrade:\tWebSocket \r\n"
+		    "CONNECTION: keep-alive , upgrade\r\n" HOST
 		    "X-Other: a, b\xc3\xa4\r\nX-Other: c\r\nEmpty:\r\n"
 		    "Sec-WebSocket-Extensions: permessage-deflate\r\n" },
 		{ 400, "" },
