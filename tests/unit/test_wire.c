@@ -496,6 +496,49 @@ START_TEST(changed_bytes_of_tls_never_pass)
 }
 END_TEST
 
+/* New keys are asked for while the socket to the peer is full. OpenSSL 3.0 cannot answer in the
+ * middle of a record and ends the session; another may go on. Neither waits for ever. */
+START_TEST(new_keys_for_a_peer_that_does_not_read)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	struct pair p = { .tls = { NULL } };
+	static char mem[16384];
+	struct iovec iov = { mem, sizeof(mem) };
+	char buf[16384];
+	int fds[2], rc = 0, came = 0;
+	SSL *ssl;
+
+	tls_pair(&p);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM | SOCK_NONBLOCK, fds), 0);
+	p.w[1] = wire_over(fds[1], ATS_ADDR_TLS, true, NULL, p.tls[1]);
+	ssl = SSL_new(ctx);
+	SSL_set_fd(ssl, fds[0]);
+	while (SSL_connect(ssl) != 1)
+		(void)!ats_wire_recv(p.w[1], buf, 1);
+	(void)!ats_wire_recv(p.w[1], buf, 1);
+	while ((rc = (int)ats_wire_send(p.w[1], &iov, 1, false)) > 0)
+		;
+	ck_assert_int_eq(rc, -ATS_E_AGAIN);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+		ck_assert_int_eq(SSL_write(ssl, "data", 4), 4);
+	}
+	rc = -ATS_E_AGAIN;
+	for (int i = 0; i < 2000 && came < 12 && (rc > 0 || rc == -ATS_E_AGAIN); i++) {
+		rc = (int)ats_wire_recv(p.w[1], buf, sizeof(buf));
+		came += rc > 0 ? rc : 0;
+		(void)!ats_wire_flush(p.w[1]);
+		(void)SSL_read(ssl, buf, sizeof(buf));
+	}
+	ck_assert_msg(came == 12 || (rc == -ATS_E_PROTO && ats_wire_why(p.w[1])[0] != '\0'),
+	    "%d %d", came, rc);
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	close(fds[0]);
+	close_pair(&p);
+}
+END_TEST
+
 /* A peer that pings without an end and reads nothing: one pong is owed, nothing grows. */
 START_TEST(pings_without_end_cost_nothing)
 {
@@ -534,4 +577,5 @@ ATS_UNIT_MAIN("wire", carry_each_kind_both_ways_in_any_pieces, end_of_the_peer_i
     exporter_is_the_same_at_both_ends_and_of_one_session, only_the_expected_peer_is_taken,
     wrong_plans_are_told, pin_of_a_seed_is_the_documented_one, other_protocols_end_with_a_reason,
     end_at_any_byte_is_an_end, client_of_a_plain_server_ends_with_a_reason, older_tls_is_refused,
-    changed_bytes_of_tls_never_pass, pings_without_end_cost_nothing)
+    changed_bytes_of_tls_never_pass, new_keys_for_a_peer_that_does_not_read,
+    pings_without_end_cost_nothing)
