@@ -121,6 +121,7 @@ def _(home):
         mcp.initialize()
         home.write("known", "old\n")
         mcp.text("Read", file_path="known")
+        mcp.text("Bash", command="true")        # whose row brings what was read with it
         id = runs_until_told(home, mcp)
         filler = os.path.join(home.state, "filler")
         fill(filler)
