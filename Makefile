@@ -150,6 +150,9 @@ $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
 
 $(BUILD)/%: $(O)/%
 	@cp -f $< $@
+# It goes into images: symbols stay in the folder of the variant.
+$(BUILD)/ats-hands: $(O)/ats-hands
+	@$(if $(filter release,$(VARIANT)),strip -o $@ $<,cp -f $< $@)
 
 # ---- benchmark drivers -------------------------------------------------------------
 BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub replacefloor sink handsstart)

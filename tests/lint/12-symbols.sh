@@ -5,14 +5,14 @@
 . tests/lint/lib.sh
 
 symbols() {
-	test -f "$BUILD/$1" || {
-		complain "$BUILD/$1 is missing: run make first"
+	test -n "$(nm "$BUILD/release/$1" 2>&1 | grep ' [Tt] main$')" || {
+		complain "$BUILD/release/$1 is missing, or has no symbols: run make first"
 		return
 	}
 	# vault_link: the engine's own end of its socket to the vault; the rest is the compiler's
-	lines=$(nm "$BUILD/$1" | grep -E "$2" |
+	lines=$(nm "$BUILD/release/$1" | grep -E "$2" |
 		grep -vE ' (vault_link_|register_tm_clones|deregister_tm_clones)' | head -n 20)
-	test -z "$lines" || complain "$BUILD/$1:
+	test -z "$lines" || complain "$BUILD/release/$1:
 $lines"
 }
 symbols ats-engine ' [A-Za-z] (vault_|credential|config_|children_|spawner_|keys_|links_|register_|workspace_)'
