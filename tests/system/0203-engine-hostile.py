@@ -246,7 +246,7 @@ def _(home):
     sent = 0
     for _ in range(10000):
         try:
-            sent += d.sock.send(line)
+            sent += d.sock.send(line[sent % 47:])   # the last one may have ended in a line
         except BlockingIOError:
             if not select.select([], [d.sock], [], 0.3)[1]:
                 break
@@ -256,8 +256,7 @@ def _(home):
     ats.equal(other.request("ping"), {})
     got = 0
     d.sock.setblocking(True)
-    want = sent // 47 if sent % 47 == 0 else sent // 47
-    while got < want:
+    while got < sent // 47:
         m = d.message(10)
         ats.check("result" in m)
         got += 1
