@@ -26,7 +26,7 @@ class Recorder(far.Proxy):
     kept = []
 
     @staticmethod
-    def carry(a, b):
+    def carry(a, b, _left):
         with contextlib.suppress(OSError):
             while True:
                 data = a.recv(65536)
