@@ -243,26 +243,20 @@ peer_is_gone(const struct peer *p)
 	    (poll(&f, 1, 0) == 1 && (f.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
 }
 
-/* Whom it costs least to lose: those who have shown that they have no key, those who are leaving,
- * those who have said nothing. */
-static unsigned
-worth(const struct peer *p)
-{
-	return p->wrong || p->said_goodbye ? 0 : p->hello ? 2 : 1;
-}
-
-/* The oldest of them makes room: a stranger holds a place for no longer than others let him. */
+/* The oldest of them makes room, one that has shown that it has no key or is leaving before the
+ * others: a stranger holds a place for no longer than others let him. A hello is worth nothing,
+ * everybody has one. */
 static void
 make_room(struct link *l)
 {
-	struct peer *least = l->waiting;
+	struct peer *lost = NULL;
 	unsigned n = 0;
 
 	for (struct peer *p = l->waiting; p != NULL; p = p->next, n++)
-		if (worth(p) < worth(least))
-			least = p;
+		if (lost == NULL && (p->wrong || p->said_goodbye))
+			lost = p;
 	if (n >= LINK_WAITING_MAX)
-		link_ended(least, ATS_E_BUSY, "others came after it");
+		link_ended(lost != NULL ? lost : l->waiting, ATS_E_BUSY, "others came after it");
 }
 
 int

@@ -16,7 +16,9 @@
 struct event;
 struct link;
 
-#define LINK_WAITING_MAX 4u	/* connections beside the attachment */
+/* Connections beside the attachment. With ACCEPT_A_SECOND of them coming each has a second and a
+ * half to say who it is: TLS, WebSocket, hello and proof are four ways there and back. */
+#define LINK_WAITING_MAX 48u
 #define LINK_HELLO_MS 10000u	/* for a hello, and a proof */
 
 /* A connection. It waits until it has said who it is, then it is the attachment or ends. */

@@ -85,6 +85,17 @@ def _():
         ats.equal(text(second), "done")
 
 
+@ats.test("who is slow to prove himself keeps his place while others say hello", home=False)
+def _():
+    with NetHands() as h:
+        b = h.brain()
+        ats.equal(h.brain().recv().name, "control.hello")
+        for _i in range(20):
+            h.brain().greet()
+        b.attach()
+        alive(b, h, 1)
+
+
 def ended(links):
     """How many of them have been closed."""
     n = 0
