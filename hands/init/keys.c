@@ -78,7 +78,7 @@ read_key_text(const struct hands_options *o, struct keys *k, char *to, size_t si
 	rc = open_secret(o->key_file, real, &fd, err);
 	if (rc == 0)
 		rc = read_some(fd, o->key_file, to, size, ret_n, err);
-	if (rc == 0 && unlink(real) < 0)
+	if (rc == 0)
 		memcpy(k->kept[0], real, sizeof(real));
 	return rc;
 }
@@ -150,6 +150,13 @@ keys_read(const struct hands_options *o, struct keys *ret, struct ats_err *err)
 		    "is brain's; the line that \"atsctl sandbox enroll\" prints ends in its "
 		    "fingerprint, or give --tls-ca FILE", o->connect.text);
 	return rc;
+}
+
+void
+keys_remove(struct keys *k)
+{
+	if (k->kept[0][0] != '\0' && unlink(k->kept[0]) == 0)
+		k->kept[0][0] = '\0';
 }
 
 int

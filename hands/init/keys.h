@@ -19,10 +19,13 @@ struct keys {
 	char kept[2][PATH_MAX];		/* files that stay: no tool may read them; or "" */
 };
 
-/* Reads what the options name, removes the key's file, closes its descriptor. A text that says
- * what to do. ret is zero before, and keys_done's afterwards, also on failure. */
+/* Reads what the options name, closes the key's descriptor. A text that says what to do. ret is
+ * zero before, and keys_done's afterwards, also on failure. */
 ATS_NODISCARD int keys_read(const struct hands_options *o, struct keys *ret,
     struct ats_err *err);
+/* Removes the key's file, if it can be. Not before all else that the options name is fine: the key
+ * is shown once, and what is no key is not ours to remove. */
+void keys_remove(struct keys *k);
 /* A descriptor that gives all once, owned in *ret_fd; -1 when there is nothing to give. */
 ATS_NODISCARD int keys_pass(const struct keys *k, int *ret_fd, struct ats_err *err);
 void keys_done(struct keys *k);

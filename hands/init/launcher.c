@@ -266,6 +266,7 @@ launcher_run(const struct hands_options *o)
 	if (wait_signals(&l.signals, &err) < 0 || keys_read(o, &l.keys, &err) < 0 ||
 	    take_peer(&l, &err) < 0)
 		ats_fatal("%s", err.text);
+	keys_remove(&l.keys);
 	if (l.keys.key.secret != NULL)
 		own.sandbox = l.keys.key.sandbox;
 	rc = start_box(&l);

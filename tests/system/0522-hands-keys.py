@@ -85,6 +85,16 @@ def _():
             ats.equal(status, 1)
             ats.contains(log, "atsctl sandbox enroll" if len(bad) < 250 else "more than")
             ats.check(KEY.hex()[:60] not in log, log)
+            with open(h.key_path, encoding="ascii") as f:
+                ats.equal(f.read(), bad, "what is no key is not removed")
+
+
+@ats.test("where hands cannot listen the key's file stays: it was shown once", home=False)
+def _():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with NetHands(address="tcp://127.0.0.1:%d" % taken.getsockname()[1]) as h:
+            ats.contains(h.refused()[1], "in use")
+            ats.check(os.path.exists(h.key_path))
 
 
 @ats.test("a key's file that others may read, or that is none, is refused", home=False)
