@@ -396,12 +396,16 @@ sandbox_replaced(struct sandbox *box)
 void
 sandbox_lost(struct sandbox *box, int code, const char *why)
 {
+	unsigned half = (unsigned)(box->e->set.rebuild_limit + 1) / 2;
 	bool early = box->state == SANDBOX_HELLO;
 
 	if (!early && box->state != SANDBOX_READY)
 		return;
 	link_cut(box);
 	box->state = SANDBOX_DYING;
+	/* Where hands was reached again and again it is not given up, only after a pause each. */
+	if (!early && may_resume(box, code) && box->failures > half)
+		box->failures = half;
 	box->failures++;
 	box->last_code = code;
 	box->lost_us = ats_clock_us();

@@ -300,6 +300,24 @@ def _(home):
     ats.equal(text(d.answer(i)), "again")
 
 
+@ats.test("listen: a link that is lost time and again is no reason to give up what runs")
+def _(home):
+    e, _, b, d = up(home, listen=True, queue_ms=60000)
+    i = d.send("ats/tool.call", {"name": "Write", "call_id": "w",
+                                 "arguments": {"file_path": "/x", "content": "y"}})
+    call = None
+    for _n in range(12):            # more than rebuild_limit
+        h = arrives(e, b)
+        h.come_in()
+        h.check_brain()
+        h.prove()
+        h.ready(running=[call.call] if call else [])
+        ats.until(lambda: d.request("ats/sandbox.list")["sandboxes"][0]["state"] == "ready", "up")
+        call = call or h.call()
+    h.result(call, "whole")
+    ats.equal(text(d.answer(i)), "whole")
+
+
 @ats.test("listen: an id that is not there, a wrong key and a wrong generation hear the same")
 def _(home):
     e, _, b, _ = up(home, listen=True)
