@@ -6,6 +6,7 @@
 #include "brain/vault/remote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,18 +16,19 @@
 
 #include "brain/vault/dialer.h"
 #include "common/fd.h"
+#include "common/path.h"
 #include "proto/brain.h"
 
-/* Without waiting: a full backlog is one more reason to try later. */
+/* Without waiting: a full backlog is one more reason to try later. at: where path is found. */
 static int
-connect_now(const char *path, int *ret_fd, struct ats_err *err)
+connect_now(const char *at, const char *path, int *ret_fd, struct ats_err *err)
 {
 	int fd ATS_CLEANUP_FD = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 
 	if (fd < 0)
 		return ats_err_sys(err, "unix:%s: socket", path);
-	strncpy(sa.sun_path, path, sizeof(sa.sun_path) - 1);	/* checked by parse_url */
+	strncpy(sa.sun_path, at, sizeof(sa.sun_path) - 1);	/* checked by parse_url */
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
 		return errno == EAGAIN ? ats_err_set(err, ATS_E_AGAIN,
 		    "unix:%s: too many wait for it already", path) :
@@ -36,9 +38,10 @@ connect_now(const char *path, int *ret_fd, struct ats_err *err)
 }
 
 static int
-attach_unix(const struct config *conf, const char *path, int *ret_link, struct ats_err *err)
+attach_unix(const struct config *conf, const char *at, const char *path, int *ret_link,
+    struct ats_err *err)
 {
-	int fd ATS_CLEANUP_FD = -1, rc = connect_now(path, &fd, err);
+	int fd ATS_CLEANUP_FD = -1, rc = connect_now(at, path, &fd, err);
 	uid_t uid;
 
 	if (rc < 0)
@@ -52,6 +55,28 @@ attach_unix(const struct config *conf, const char *path, int *ret_link, struct a
 	return 0;
 }
 
+/* What is in that directory may be a sandbox's to change: its socket, or a directory on the way to
+ * it, made a symbolic link must not lead to another one of the user's. */
+static int
+attach_beneath(const struct config *conf, const char *path, int *ret_link, struct ats_err *err)
+{
+	const char *rel = ats_path_below(conf->script_dir, path);
+	int dir ATS_CLEANUP_FD = open(conf->script_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int sock ATS_CLEANUP_FD = -1;
+	char at[40];
+
+	if (dir < 0)
+		return ats_err_sys(err, "sandbox.script_dir");
+	sock = rel == NULL ? -ATS_E_ESCAPES : ats_path_open_beneath(dir, rel, O_PATH, 0, err);
+	if (sock == -ATS_E_ESCAPES)
+		return ats_err_set(err, ATS_E_PERM, "unix:%s leads outside of sandbox.script_dir",
+		    path);
+	if (sock < 0)
+		return sock;
+	(void)snprintf(at, sizeof(at), "/proc/self/fd/%d", sock);
+	return attach_unix(conf, at, path, ret_link, err);
+}
+
 static int
 attach_said(const struct config *conf, struct children *k, const char *id, const char *url,
     int *ret_link, struct ats_err *err)
@@ -63,7 +88,7 @@ attach_said(const struct config *conf, struct children *k, const char *id, const
 		rc = config_check_script_addr(conf, &addr, err);
 	if (rc < 0)
 		return rc;
-	return addr.kind == ATS_ADDR_UNIX ? attach_unix(conf, addr.path, ret_link, err) :
+	return addr.kind == ATS_ADDR_UNIX ? attach_beneath(conf, addr.path, ret_link, err) :
 	    dialer_start(k, id, &addr, err);
 }
 
@@ -87,7 +112,7 @@ remote_start(const struct config *conf, struct children *k, const char *id, cons
 	*ret_link = -1;
 	switch (conf->provider) {
 	case PROVIDER_UNIX:
-		return attach_unix(conf, conf->provider_at, ret_link, err);
+		return attach_unix(conf, conf->provider_at, conf->provider_at, ret_link, err);
 	case PROVIDER_EXEC:
 		return start_command(conf, k, id, ret_pid, ret_link, err);
 	case PROVIDER_CONNECT:

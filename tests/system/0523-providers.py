@@ -263,6 +263,11 @@ BAD = [
      "outside of sandbox.script_dir"),
     ("a way out", """echo '{{"version":1,"id":"a","url":"unix:{dir}/../x.sock"}}'""",
      "outside of sandbox.script_dir"),
+    ("a link out", """ln -sf {dir}/../ats/brain.sock {dir}/s
+     echo '{{"version":1,"id":"a","url":"unix:{dir}/s"}}'""", "leads outside of sandbox.script_dir"),
+    ("a link out on the way", """ln -sfn {dir}/../ats {dir}/d
+     echo '{{"version":1,"id":"a","url":"unix:{dir}/d/brain.sock"}}'""",
+     "leads outside of sandbox.script_dir"),
     ("prints too much", "head -c 70000 /dev/zero", "more than 64 KiB"),
 ]
 
