@@ -102,6 +102,19 @@ on_end(struct loop *l, struct child *c, int status)
 		stop(l);
 }
 
+/* Front ends by it, in good order: that this is a failure we alone know. Who ends a whole group
+ * of processes by SIGTERM means us, too. */
+static void
+on_dialer_end(struct loop *l, int status)
+{
+	l->dialer.ended = true;
+	if (exit_code(status) == 0 || exit_code(status) == 128 + SIGTERM)
+		return;
+	ats_log(ATS_LOG_ERROR, "the dialer ended before hands", "code=%d", exit_code(status));
+	if (l->code < 0)
+		l->code = 1;
+}
+
 static void
 reap(struct loop *l)
 {
@@ -114,7 +127,7 @@ reap(struct loop *l)
 		else if (pid == l->command.pid)
 			on_end(l, &l->command, status);
 		else if (pid == l->dialer.pid)
-			l->dialer.ended = true;
+			on_dialer_end(l, status);
 	}
 }
 

@@ -4,6 +4,7 @@
 without TLS."""
 import os
 import select
+import signal
 import socket
 import sys
 import time
@@ -251,6 +252,18 @@ def _():
             ats.contains(h.log(), "cannot connect to brain")
     finally:
         os.unlink(path)
+
+
+@ats.test("hands whose dialer was killed ends, and not as if it had been told to", home=False)
+def _():
+    at = Listener()
+    with NetHands(address="tcp://127.0.0.1:%d" % at.port, how="--connect") as h:
+        at.brain().attach()
+        dialer = [p for p in h.processes() if ats.comm(p) == "ats-dialer"]
+        os.kill(dialer[0], signal.SIGKILL)
+        status, log = h.refused()
+        ats.equal(status, 1)
+        ats.contains(log, "the dialer ended before hands")
 
 
 ats.main()
