@@ -155,7 +155,8 @@ $(BUILD)/ats-hands: $(O)/ats-hands
 	@$(if $(filter release,$(VARIANT)),strip -o $@ $<,cp -f $< $@)
 
 # ---- benchmark drivers -------------------------------------------------------------
-BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub replacefloor sink handsstart)
+BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub replacefloor sink handsstart \
+	pingpong linkfloor)
 $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -Wall -Wextra -static -o $@ $<
@@ -169,6 +170,12 @@ $(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(FS_O) $(MATCH
 # One end of a wire, for tests against other programs.
 $(BUILD)/bench/wirepeer: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) \
 	tests/lib/wirepeer.o)
+	@mkdir -p $(@D)
+	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
+
+# The floor of echoes through a link.
+$(BUILD)/bench/linkfloor: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) \
+	tests/bench/linkfloor.o)
 	@mkdir -p $(@D)
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
 

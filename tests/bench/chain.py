@@ -97,8 +97,7 @@ class Chain:
                 f.write(os.urandom(1 << 20))
         sink = os.path.join(DRIVERS, "sink")
         cmds = {"ats": [sink, ATSCTL, "exec", "--", "cat", big], "cat": [sink, "cat", big]}
-        ssh = self.ssh_start() if not self.sshd else ["ssh", "-F", self.dir + "/ssh/config",
-                                                      "h"]
+        ssh = self.ssh_start()
         if ssh:
             cmds["ssh"] = [sink] + ssh + ["cat", big]
         t = self.interleave(cmds, 3 if self.args.quick else 9)

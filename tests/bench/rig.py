@@ -204,11 +204,15 @@ class Rig:
         return hands[0] if hands else None
 
     def ssh_start(self):
+        """The command of a connection that is up, of the first call; None: not here."""
+        d = os.path.join(self.dir, "ssh")
+        argv = ["ssh", "-F", d + "/config", "h"]
+        if self.sshd:
+            return argv
         if not self.peers or not shutil.which("sshd", path="/usr/sbin:/usr/bin"):
             return None
         if not os.path.exists(os.path.join(self.peers, "ssh")) or os.getuid() != 0:
             return None
-        d = os.path.join(self.dir, "ssh")
         os.mkdir(d, 0o700)
         for k in ("client", "host"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
@@ -236,7 +240,7 @@ class Rig:
                     break
             time.sleep(0.05)
         subprocess.run(["ssh", "-F", d + "/config", "-M", "-N", "-f", "h"], check=True)
-        return ["ssh", "-F", d + "/config", "h"]
+        return argv
 
     def ssh_stop(self):
         if self.sshd:
