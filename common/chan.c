@@ -216,7 +216,7 @@ ats_chan_new_wire(struct event_base *base, struct ats_wire *w, const struct ats_
 		.no_splice = !ats_wire_splices(w), .splice_fd = -1, .hold = { -1, -1 },
 		.last_rx_us = ats_clock_us() };
 	ats_buf_init(&c->out, ATS_CHAN_OUT_MAX + ATS_FRAME_MAX);
-	c->in.cap = CHAN_IN_BASE;
+	c->in.cap = CHAN_IN_REST;
 	c->in.buf = ats_malloc(c->in.cap);
 	c->rd = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->wr = event_new(base, fd, EV_WRITE, on_writable, c);

@@ -6,8 +6,9 @@
 
 #include "common/chan.h"
 
-#define CHAN_IN_BASE (64u << 10)	/* the receive buffer at rest */
-#define CHAN_IN_KEEP (512u << 10)	/* until a pause */
+#define CHAN_IN_REST 4096u		/* the receive buffer at rest: hellos, heartbeats */
+#define CHAN_IN_BASE (64u << 10)	/* once that was filled, until a pause */
+#define CHAN_IN_KEEP (512u << 10)	/* for a large frame, until a pause or a small one */
 #define CHAN_KEEP_US 1000000u
 #define CHAN_TURN_FRAMES 16u		/* per turn of the loop, so that others get theirs */
 #define CHAN_TURN_BYTES (256u << 10)

@@ -64,10 +64,13 @@ resize(struct chan_reader *in, size_t cap)
 static int
 make_room(struct chan_reader *in, size_t need)
 {
+	bool filled = in->end == in->cap;
 	size_t cap = in->cap;
 
 	if (in->pos == in->end)
 		in->pos = in->end = 0;
+	if (filled && in->cap < CHAN_IN_BASE)
+		return resize(in, CHAN_IN_BASE);
 	/* Moving a short rest to the front is cheaper than the small reads it would cause. */
 	if (in->cap - in->end < in->cap / 2 && in->pos >= unread(in))
 		return resize(in, in->cap);
@@ -79,15 +82,15 @@ make_room(struct chan_reader *in, size_t need)
 }
 
 /* Where a large frame came, the next may be as large. After a pause, which heartbeats end, the
- * memory goes. */
+ * memory goes: of a thousand sandboxes most are idle. */
 static void
 shrink_after_pause(struct ats_chan *c)
 {
 	struct chan_reader *in = &c->in;
 
-	if (in->cap > CHAN_IN_BASE && in->pos == in->end && !in->have_head &&
+	if (in->cap > CHAN_IN_REST && in->pos == in->end && !in->have_head &&
 	    ats_clock_us() - c->last_rx_us >= CHAN_KEEP_US)
-		(void)resize(in, CHAN_IN_BASE);
+		(void)resize(in, CHAN_IN_REST);
 }
 
 /* One recv. 1 came, 0 nothing now, -1 the channel failed. need: bytes awaited from pos. */

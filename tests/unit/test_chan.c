@@ -3,6 +3,7 @@
  * Channels: framing, caps, order, fairness, freeing inside callbacks, dying peers. */
 #include <errno.h>
 #include <event2/event.h>
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -320,6 +321,31 @@ START_TEST(read_of_a_frame_larger_than_the_buffer_takes_one_turn)
 }
 END_TEST
 
+START_TEST(read_small_frames_alone_take_little_memory)
+{
+	static struct end ends[100];
+	size_t before = mallinfo2().uordblks, after;
+	int raw[100];
+	char b[64];
+	size_t n = build(b, 1, 1, "{}", "a heartbeat");
+
+	for (size_t i = 0; i < 100; i++) {
+		raw[i] = open_raw(&ends[i]);
+		for (int k = 0; k < 3; k++)
+			ck_assert_int_eq(write(raw[i], b, n), n);
+	}
+	for (size_t i = 0; i < 100; i++)
+		run_until(&ends[i].n, 3);
+	after = mallinfo2().uordblks;
+	ck_assert_uint_le(after, before + 100 * 8192);
+	for (size_t i = 0; i < 100; i++) {
+		close(raw[i]);
+		ats_chan_free(ends[i].c);
+	}
+	shut();
+}
+END_TEST
+
 START_TEST(read_a_turn_is_bounded_and_others_get_theirs)
 {
 	static struct end a, b;
@@ -414,5 +440,6 @@ ATS_UNIT_MAIN("chan", send_small_frames_arrive_in_order, send_corked_leaves_in_o
     read_bad_heads_close_before_the_body, read_peer_dies_at_every_byte,
     read_byte_by_byte_gives_the_same_frames,
     read_of_a_frame_larger_than_the_buffer_takes_one_turn,
+    read_small_frames_alone_take_little_memory,
     read_a_turn_is_bounded_and_others_get_theirs, free_inside_frame_and_closed_is_safe,
     send_to_a_vanished_peer_closes_later_not_inside, close_lets_the_queue_leave_first)
