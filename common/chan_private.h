@@ -12,6 +12,9 @@
 #define CHAN_KEEP_US 1000000u
 #define CHAN_TURN_FRAMES 16u		/* per turn of the loop, so that others get theirs */
 #define CHAN_TURN_BYTES (256u << 10)
+/* Where nothing is spliced: with its head it fills records of TLS, 16 KiB each. A byte more would
+ * be one more of them, with its two system calls. */
+#define CHAN_COPY_CHUNK (ATS_CHAN_CHUNK - 256u)
 #define CHAN_SPLICE_FROM (16u << 10)	/* below it one copy is cheaper than two packets */
 #define CHAN_LINGER_S 5			/* for the last bytes of a channel being closed */
 

@@ -296,8 +296,10 @@ pump_one(struct ats_chan *c)
 {
 	struct ats_stream *s = c->first;
 	struct ats_chunk k = { .pipe_fd = -1 };
-	size_t max = s->credit < ATS_CHAN_CHUNK ? (size_t)s->credit : ATS_CHAN_CHUNK;
+	size_t max = c->no_splice ? CHAN_COPY_CHUNK : ATS_CHAN_CHUNK;
 
+	if (max > s->credit)
+		max = (size_t)s->credit;
 	dequeue(s);
 	s->pump(s->ctx, max, &k);
 	if (k.n == 0) {

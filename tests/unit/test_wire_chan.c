@@ -164,6 +164,26 @@ START_TEST(close_lets_the_queue_leave_over_each_kind)
 }
 END_TEST
 
+/* Two ends over TLS, after the handshake; what the first sends can be had from the result. */
+static int
+raw_pair(struct event_base *base, struct pair *p, struct end e[2])
+{
+	int fds[2];
+
+	tls_pair(p);
+	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
+	p->w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, "x", p->tls[0]);
+	p->w[1] = wire_over(dup(fds[1]), ATS_ADDR_TLS, true, NULL, p->tls[1]);
+	memset(e, 0, 2 * sizeof(*e));
+	for (int i = 0; i < 2; i++)
+		e[i].c = ats_chan_new_wire(base, p->w[i], &ops, &e[i]);
+	p->w[0] = p->w[1] = NULL;
+	ck_assert_int_eq(ats_chan_send(e[1].c, 1, 1, 1, "{}", 2, NULL, 0), 0);
+	while (e[0].frames == 0)
+		ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
+	return fds[1];
+}
+
 /* A small frame, header, JSON and payload, is one record and one write. */
 START_TEST(small_frame_is_one_record)
 {
@@ -171,30 +191,50 @@ START_TEST(small_frame_is_one_record)
 	struct end e[2];
 	struct pair p;
 	char buf[4096];
-	ssize_t got;
-	int fds[2];
+	int raw = raw_pair(base, &p, e);
 
-	tls_pair(&p);
-	ck_assert_int_eq(ats_fd_socketpair(SOCK_STREAM, fds), 0);
-	p.w[0] = wire_over(fds[0], ATS_ADDR_TLS, false, "x", p.tls[0]);
-	p.w[1] = wire_over(dup(fds[1]), ATS_ADDR_TLS, true, NULL, p.tls[1]);
-	memset(e, 0, sizeof(e));
-	for (int i = 0; i < 2; i++)
-		e[i].c = ats_chan_new_wire(base, p.w[i], &ops, &e[i]);
-	ck_assert_int_eq(ats_chan_send(e[1].c, 1, 1, 1, "{}", 2, NULL, 0), 0);
-	while (e[0].frames == 0)
-		ck_assert_int_eq(event_base_loop(base, EVLOOP_ONCE), 0);
 	ck_assert_int_eq(ats_chan_send(e[0].c, 1, 1, 1, "{\"a\":1}", 7, "payload", 7), 0);
-	got = recv(fds[1], buf, sizeof(buf), MSG_DONTWAIT);
-	ck_assert_int_eq(got, 5 + 20 + 7 + 7 + 1 + 16);	/* header, type, tag */
+	ck_assert_int_eq(recv(raw, buf, sizeof(buf), MSG_DONTWAIT),
+	    5 + 20 + 7 + 7 + 1 + 16);	/* header, type, tag */
 	for (int i = 0; i < 2; i++)
 		ats_chan_free(e[i].c);
-	p.w[0] = p.w[1] = NULL;
-	close(fds[1]);
+	close(raw);
+	close_pair(&p);
+	event_base_free(base);
+}
+END_TEST
+
+/* A chunk with its head does not go a few bytes over them. */
+START_TEST(chunks_of_a_stream_fill_records)
+{
+	struct event_base *base = event_base_new();
+	struct source src = { -1, -1, 2 * ATS_CHAN_CHUNK, NULL };
+	struct end e[2];
+	struct pair p;
+	static unsigned char body[1 << 17];
+	unsigned char head[5];
+	size_t n, got = 0;
+	int raw = raw_pair(base, &p, e);
+
+	ats_chan_free(e[1].c);		/* we read instead */
+	src.s = ats_stream_new(e[0].c, 1, 1 << 20, pump, &src);
+	ats_stream_ready(src.s);
+	while (got < ATS_CHAN_CHUNK + ATS_CHAN_CHUNK / 2) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		ck_assert_int_eq(recv(raw, head, sizeof(head), MSG_WAITALL), sizeof(head));
+		n = (size_t)head[3] << 8 | head[4];
+		ck_assert_int_eq(recv(raw, body, n, MSG_WAITALL), n);
+		got += n;
+		ck_assert_uint_ge(n, 4096);
+	}
+	ats_stream_free(src.s);
+	ats_chan_free(e[0].c);
+	close(raw);
 	close_pair(&p);
 	event_base_free(base);
 }
 END_TEST
 
 ATS_UNIT_MAIN("wire_chan", channels_with_streams_work_over_each_kind,
-    close_lets_the_queue_leave_over_each_kind, small_frame_is_one_record)
+    close_lets_the_queue_leave_over_each_kind, small_frame_is_one_record,
+    chunks_of_a_stream_fill_records)
