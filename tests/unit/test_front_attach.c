@@ -160,25 +160,25 @@ START_TEST(peers_that_say_nothing_keep_nobody_out)
 }
 END_TEST
 
-START_TEST(of_five_that_wait_the_oldest_goes_and_the_attachment_stays)
+START_TEST(of_too_many_that_wait_the_oldest_goes_and_the_attachment_stays)
 {
 	struct rig *r = rig_new(true);
-	int brain = r->brain, waiting[5];
+	int brain = r->brain, waiting[LINK_WAITING_MAX + 1];
 	struct frame fr;
 
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(waiting); i++) {
 		(void)another(r);
 		expect(r, ATS_FRAME_HELLO, 0, &fr);
 		waiting[i] = r->brain;
 	}
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(waiting); i++) {
 		r->brain = waiting[i];
 		r->have = 0;
 		ck_assert_int_eq(next_frame(r, &fr), i == 0 ? -1 : 0);
 	}
 	put_back(r, brain);
 	expect_alive(r);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i + 1 < ATS_ARRAY_LEN(waiting); i++)
 		(void)close(waiting[i]);
 	end(r);
 }
@@ -330,30 +330,29 @@ START_TEST(a_wrong_proof_hears_later_and_later_a_right_one_at_once)
 END_TEST
 
 /* Those who say nothing, or lie, go before one that has said a right hello. */
-START_TEST(who_has_said_hello_is_not_driven_out_by_those_who_have_not)
+START_TEST(who_has_no_key_makes_room_before_the_oldest)
 {
 	struct rig *r = rig_new(true);
 	struct ats_prove what;
 	char mac[ATS_PROVE_HEX];
-	int brain, silent[9];
+	int brain, liars[LINK_WAITING_MAX + 9];
 	struct frame fr;
 
 	from_network(r, false);
 	hellos(r, &what);
 	brain = r->brain;
-	for (unsigned i = 0; i < ATS_ARRAY_LEN(silent); i++) {
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(liars); i++) {
 		from_network(r, true);
-		if (i % 2 == 0)
-			lie(r, 0);
-		silent[i] = r->brain;
+		lie(r, 0);
+		liars[i] = r->brain;
 	}
 	r->brain = brain;
 	r->have = 0;
 	mac_of("brain", &what, mac);
 	say_mac(r, mac);
 	expect(r, ATS_FRAME_READY, 0, &fr);
-	for (unsigned i = 0; i < ATS_ARRAY_LEN(silent); i++)
-		(void)close(silent[i]);
+	for (unsigned i = 0; i < ATS_ARRAY_LEN(liars); i++)
+		(void)close(liars[i]);
 	end(r);
 }
 END_TEST
@@ -386,9 +385,9 @@ START_TEST(silence_for_two_intervals_ends_the_attachment)
 END_TEST
 
 ATS_UNIT_MAIN("front_attach", peers_that_say_nothing_keep_nobody_out,
-    of_five_that_wait_the_oldest_goes_and_the_attachment_stays,
+    of_too_many_that_wait_the_oldest_goes_and_the_attachment_stays,
     takeover_ends_the_attachment_with_its_reason, takeover_of_nobody_attaches,
     who_proves_the_key_attaches_and_hands_proves_it_too, every_wrong_proof_hears_the_same,
     without_a_proof_nothing_is_taken, a_wrong_proof_hears_later_and_later_a_right_one_at_once,
-    who_has_said_hello_is_not_driven_out_by_those_who_have_not,
+    who_has_no_key_makes_room_before_the_oldest,
     silence_for_two_intervals_ends_the_attachment)
