@@ -54,6 +54,7 @@ struct exec {
 	bool counted;			/* in its sandbox's number of execs */
 	bool ending;
 	bool cut;			/* output was dropped that nobody took */
+	bool gap;			/* output is missing that hands has no more */
 	struct outcome outcome;		/* with text and exit_kind below */
 	char text[TEXT_MAX];
 	char exit_kind[17];
@@ -311,7 +312,10 @@ finish(struct exec *x)
 	struct call *c = x->call;
 
 	x->ending = false;	/* once */
-	if (x->cut && c->tool != NULL && !x->outcome.is_error)
+	if (x->gap && c->tool != NULL && !x->outcome.is_error)
+		call_fail(c, OUTCOME_DONE, ATS_E_LOST,
+		    "the sandbox lost a part of the data; they are not whole; read it again");
+	else if (x->cut && c->tool != NULL && !x->outcome.is_error)
 		call_fail(c, OUTCOME_DONE, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
 		    "%s: the data were not taken to their end; they are not whole",
 		    c->timed_out ? "timed out" : "cancelled");
@@ -414,6 +418,7 @@ exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from, uint64_t to,
 		return ats_err_set(err, ATS_E_PROTO, "%s: an impossible gap", stream_names[id]);
 	s->offset = to;
 	s->granted += to - from;	/* what was dropped used no credit */
+	x->gap |= to > from;
 	return 0;
 }
 

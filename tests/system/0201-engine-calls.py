@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls: answers, ids, cancel, deadlines, losses by class, many at once, exec."""
 import base64
+import json
 import os
 import sys
 import threading
@@ -233,6 +234,24 @@ def _(home):
     i = ask(d, "Bash", command="true")
     h.result(h.call(), "ok")
     d.answer(i)
+
+
+@ats.test("data with a gap are an error, and not whole")
+def _(home):
+    e, s, b, d, h = up(home)
+    r, w = os.pipe()
+    i = d.send("ats/tool.call", {"name": "Read", "arguments": {"file_path": "f"},
+                                 "fds": ["data"]}, [w])
+    os.close(w)
+    f = h.call()
+    h.send("event.stdout", f.call, {"offset": 0}, b"part")
+    h.send("event.gap", f.call, {"stream": "stdout", "from": 4, "to": 10})
+    h.result(f, "ok")
+    got = d.answer(i)["result"]
+    ats.equal((got["is_error"], got["code"]), (True, "sandbox_lost"))
+    ats.contains(json.dumps(got), "lost a part")
+    ats.equal(os.read(r, 10), b"part")
+    os.close(r)
 
 
 @ats.test("a file is where it was when it was asked for, whatever cd comes before it is sent")
