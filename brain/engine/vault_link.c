@@ -27,9 +27,15 @@
 struct vault_link {
 	struct engine *e;
 	int fd;
-	struct event *readable, *settle;
+	struct event *readable, *writable, *settle;
 	bool open;			/* the door is */
 	bool settled;
+	struct {			/* of the last SESSION, while the socket takes no more */
+		bool due;
+		uint32_t seq;
+		char session[SESSION_ID_MAX + 1];
+		struct ats_err verdict;
+	} answer;
 	struct ats_ipc_msg m;
 };
 
@@ -61,20 +67,38 @@ vault_link_settings(struct engine *e, int fd, struct ats_err *err)
 	return rc;
 }
 
+/* While the socket is full nothing more is read: the vault hears all before it says more. It waits
+ * for each answer, and never waits to write. */
+static void
+answer_session(struct vault_link *v)
+{
+	const struct ats_err *err = &v->answer.verdict;
+	int rc = ats_brain_send(v->fd, ATS_MSG_SESSION_OK, v->answer.seq, NULL, 0,
+	    v->answer.session, (uint64_t)err->code, err->text);
+
+	v->answer.due = rc == -ATS_E_AGAIN && event_add(v->writable, NULL) == 0;
+	if (v->answer.due)
+		(void)event_del(v->readable);
+	else if (rc < 0)
+		ats_log(ATS_LOG_ERROR, "cannot answer the vault", NULL);
+}
+
 static void
 on_session(struct engine *e, const struct ats_ipc_msg *m)
 {
-	struct ats_err err = { 0 };
 	struct vault_link *v = e->vault;
+	struct ats_err *err = &v->answer.verdict;
 	int rc;
 
-	rc = sessions_register(e->sessions, m->s[0], m->s[1], m->u[2], m->s[3], m->s[4], &err);
+	err->text[0] = '\0';
+	rc = sessions_register(e->sessions, m->s[0], m->s[1], m->u[2], m->s[3], m->s[4], err);
+	err->code = rc < 0 ? -rc : 0;
 	if (rc < 0)
 		ats_log(ATS_LOG_ERROR, "session refused", "session=%s why=\"%s\"", m->s[0],
-		    err.text);
-	if (ats_brain_send(v->fd, ATS_MSG_SESSION_OK, m->seq, NULL, 0, m->s[0],
-	        (uint64_t)(rc < 0 ? -rc : 0), rc < 0 ? err.text : "") < 0)
-		ats_log(ATS_LOG_ERROR, "cannot answer the vault", NULL);
+		    err->text);
+	v->answer.seq = m->seq;
+	(void)snprintf(v->answer.session, sizeof(v->answer.session), "%s", m->s[0]);
+	answer_session(v);
 }
 
 static void
@@ -205,11 +229,11 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval quiet = { 0, SETTLE_US };
 	struct vault_link *v = arg;
-	int rc;
+	int rc = 0;
 
 	(void)what;
-	while ((rc = ats_ipc_recv(fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_VAULT,
-	            &v->m)) == 1) {
+	while (!v->answer.due && (rc = ats_ipc_recv(fd, ats_brain_rows, ats_brain_nrows,
+	                              ATS_BRAIN_VAULT, &v->m)) == 1) {
 		rc = on_message(v->e, &v->m);
 		ats_ipc_done(&v->m);
 		if (rc < 0) {
@@ -219,6 +243,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		if (v->e->stopping)
 			return;
 	}
+	if (v->answer.due)
+		return;
 	if (rc != -ATS_E_AGAIN) {
 		stop(v, rc == 0 ? "closed" : "broken");
 		return;
@@ -228,6 +254,20 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if (!v->open && door_open(v->e->door) < 0)
 		stop(v, "no memory");
 	v->open = true;
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault_link *v = arg;
+
+	answer_session(v);
+	if (v->answer.due)
+		return;
+	if (event_add(v->readable, NULL) < 0)
+		stop(v, "no memory");
+	else
+		on_readable(fd, what, v);
 }
 
 static void
@@ -258,9 +298,10 @@ vault_link_new(struct engine *e, int fd)
 	v->e = e;
 	v->fd = fd;
 	v->readable = event_new(e->base, fd, EV_READ | EV_PERSIST, on_readable, v);
+	v->writable = event_new(e->base, fd, EV_WRITE, on_writable, v);
 	v->settle = event_new(e->base, -1, 0, on_settled, v);
-	if (v->readable == NULL || v->settle == NULL || ats_fd_nonblock(fd, true) < 0 ||
-	    event_add(v->readable, NULL) < 0 ||
+	if (v->readable == NULL || v->writable == NULL || v->settle == NULL ||
+	    ats_fd_nonblock(fd, true) < 0 || event_add(v->readable, NULL) < 0 ||
 	    ats_brain_send(fd, ATS_MSG_ENGINE_READY, 0, NULL, 0) < 0) {
 		vault_link_free(v);
 		return NULL;
@@ -277,6 +318,8 @@ vault_link_free(struct vault_link *v)
 		return;
 	if (v->readable != NULL)
 		event_free(v->readable);
+	if (v->writable != NULL)
+		event_free(v->writable);
 	if (v->settle != NULL)
 		event_free(v->settle);
 	ats_fd_close(&v->fd);

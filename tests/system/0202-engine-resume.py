@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill -9 of the engine in each state of a call, and of hands under load."""
 import os
+import select
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -388,6 +389,22 @@ def _(home):
     ats.equal([n for n, times in run.items() if "Bash" in times and len(times) > 1], [])
     ats.check(outcomes[("Bash", "unknown")] > 0 and outcomes[("Bash", "done")] > 0)
     print("# %s" % outcomes)
+
+
+@ats.test("a vault that writes faster than it reads has the answer to each of 1,000 sessions")
+def _(home):
+    e = engine.Engine(home, sessions_max=4000)
+    rows = [("s-%012x" % n, "b-000000000000", os.getuid(), home.ws, "k%d" % n)
+            for n in range(1000)]
+    unsaid, heard = list(rows), []
+    e.vault.setblocking(False)
+    while len(heard) < len(rows):
+        while unsaid and select.select([], [e.vault], [], 0.1)[1]:
+            e.tell("SESSION", *unsaid.pop(0))
+        heard.append(e.expect("SESSION_OK", 5))
+        while select.select([e.vault], [], [], 0)[0]:
+            heard.append(e.expect("SESSION_OK", 5))
+    ats.equal(heard, [[r[0], 0, ""] for r in rows])
 
 
 ats.main()
