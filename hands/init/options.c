@@ -197,13 +197,17 @@ flag_of(const char *name, size_t n)
 static int
 option_of(struct hands_options *o, const char *pair, struct ats_err *err)
 {
-	char *own = strdup(pair);	/* for ever, as argv is */
+	char *own = strdup(pair);
+	int rc;
 
 	if (own == NULL)
 		return -ATS_E_NOMEM;
 	for (char *p = own; *p != '=' && *p != '\0'; p++)
 		*p = (char)tolower(*p);
-	return options_set(o, own, err);
+	rc = options_set(o, own, err);
+	if (rc < 0)
+		free(own);
+	return rc;		/* else it is kept for ever, as argv is */
 }
 
 /* 1: it is one of ours. Others of that prefix are not: an orchestrator may tell of a service of

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where things are, what a test may claim, and processes. Tests import ats."""
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -143,6 +144,21 @@ def comm(pid):
             return f.read().strip()
     except OSError:
         return ""
+
+
+def memory(pid):
+    """The bytes of each readable mapping of a process; for root. Without the kernel's own, and what
+    the sanitizers only reserve."""
+    with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, \
+            open("/proc/%d/mem" % pid, "rb", buffering=0) as mem:
+        for line in maps:
+            span, mode = line.split()[:2]
+            start, end = (int(x, 16) for x in span.split("-"))
+            if mode[0] != "r" or "[v" in line or end - start > 1 << 30:
+                continue
+            mem.seek(start)
+            with contextlib.suppress(OSError):
+                yield mem.read(end - start)
 
 
 def find(root, text):

@@ -12,22 +12,6 @@ from net_hands import Brain, KEY, NetHands, key_text, sh, text
 USER = 12345
 
 
-def memory(pid):
-    """Each mapping that can be read."""
-    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, \
-            open("/proc/%d/mem" % pid, "rb", buffering=0) as mem:
-        for line in maps:
-            span, mode = line.split()[:2]
-            if mode[0] != "r" or "[v" in line:
-                continue
-            start, end = (int(x, 16) for x in span.split("-"))
-            mem.seek(start)
-            try:
-                yield mem.read(end - start)
-            except OSError:
-                pass
-
-
 def holds(pid):
     """Where the process has the key."""
     found = []
@@ -35,7 +19,7 @@ def holds(pid):
         with open("/proc/%d/%s" % (pid, name), "rb") as f:
             if KEY.hex().encode() in f.read():
                 found.append(name)
-    for part in memory(pid):
+    for part in ats.memory(pid):
         if KEY in part or KEY.hex().encode() in part:
             found.append("memory")
             break

@@ -5,6 +5,7 @@ link whose bytes are kept. None of them is found on the wire, in what the box's 
 memory, environment and descriptors, in the box's files, in engine or in a log."""
 import base64
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -65,20 +66,6 @@ def pattern(planted):
     return re.compile(b"|".join(re.escape(s) for v in planted.values() for s in shapes(v)))
 
 
-def memory(pid):
-    """Every readable page of a process, but those of files that are nobody's secret."""
-    with open("/proc/%d/maps" % pid, encoding="utf-8", errors="replace") as maps, \
-            open("/proc/%d/mem" % pid, "rb", 0) as mem:
-        for line in maps:
-            where = line.split()
-            if "r" not in where[1] or where[-1].startswith(("/usr", "/lib", "[v")):
-                continue
-            begin, end = (int(x, 16) for x in where[0].split("-"))
-            with contextlib.suppress(OSError, ValueError):
-                mem.seek(begin)
-                yield mem.read(end - begin)
-
-
 def processes(*roots):
     """(what, bytes) of each process: memory, environment, command line."""
     for root in roots:
@@ -88,7 +75,7 @@ def processes(*roots):
                 for name in ("environ", "cmdline"):
                     with open("/proc/%d/%s" % (pid, name), "rb") as f:
                         yield who + " " + name, f.read()
-                for page in memory(pid):
+                for page in ats.memory(pid):
                     yield who + " memory", page
 
 
@@ -140,8 +127,9 @@ def _(home):
     box = {p for p in ats.descendants(f.proc.pid)}
     ats.check(len(box) > 6, "the box has %d processes" % len(box))
     state = os.path.join(home.state, "ats")
-    for what, data in [("the wire", b"".join(Recorder.kept)), *processes(f.proc.pid, *engine),
-                       *files(home.ws, state, home.run)]:
+    wire = [("the wire", b"".join(Recorder.kept))]
+    for what, data in itertools.chain(wire, processes(f.proc.pid, *engine),
+                                      files(home.ws, state, home.run)):
         m = find.search(data)
         ats.check(m is None, "%s holds %.20s..." % (what, m and m.group()))
 
