@@ -31,6 +31,8 @@ def holds(pid):
 def _():
     if os.geteuid() != 0:
         ats.skip("only root can look")
+    if ats.SANITIZED:
+        ats.skip("to read the sanitizers' memory takes longer than a link may be silent")
     for uid in (None, USER):
         with NetHands(uid=uid) as h:
             b = h.brain()
