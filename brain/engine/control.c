@@ -370,19 +370,28 @@ control_subscribe(struct rpc *r)
 
 /* ---- sandboxes ----------------------------------------------------------------------- */
 
-static void
-end_box(struct rpc *r, bool restart)
+/* The one that is named. NULL: the request was answered. */
+static struct sandbox *
+asked_box(struct rpc *r)
 {
 	struct sandbox *box;
 	char id[64];
 
 	if (read_id(r, id, sizeof(id)) < 0)
-		return;
+		return NULL;
 	box = owned_box(r, id);
-	if (box == NULL) {
+	if (box == NULL)
 		unknown_id(r);
+	return box;
+}
+
+static void
+end_box(struct rpc *r, bool restart)
+{
+	struct sandbox *box = asked_box(r);
+
+	if (box == NULL)
 		return;
-	}
 	sandbox_kill(box, restart);
 	write_box(rpc_begin(r), box);
 	rpc_end(r);
@@ -404,16 +413,10 @@ void
 control_sandbox_takeover(struct rpc *r)
 {
 	struct ats_err err = { 0 };
-	struct sandbox *box;
-	char id[64];
+	struct sandbox *box = asked_box(r);
 
-	if (read_id(r, id, sizeof(id)) < 0)
+	if (box == NULL)
 		return;
-	box = owned_box(r, id);
-	if (box == NULL) {
-		unknown_id(r);
-		return;
-	}
 	if (sandbox_take_over(box, &err) < 0) {
 		rpc_fail(r, &err);
 		return;

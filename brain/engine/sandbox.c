@@ -322,7 +322,6 @@ try_later(struct sandbox *box)
 
 	if (box->last_code == ATS_E_PROOF && ms < BACKOFF_PROOF_MS)
 		ms = BACKOFF_PROOF_MS;
-
 	if (is_final(box->last_code)) {
 		box->failures = 0;
 		give_up(box, box->last_code);

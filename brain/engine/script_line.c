@@ -13,6 +13,16 @@
 
 /* ---- to scripts -------------------------------------------------------------------- */
 
+static void
+begin(struct ats_json_w *w, struct ats_buf *out)
+{
+	ats_buf_done(out);
+	ats_buf_init(out, LINE_MAX_BYTES);
+	ats_json_w_init(w, out);
+	ats_json_w_object(w, NULL);
+	ats_json_w_u64(w, "version", SCRIPT_LINE_VERSION);
+}
+
 int
 script_line_build(const char *box, const char *workspace, uint64_t generation,
     const struct made *keep, size_t nkeep, const char *key,
@@ -20,11 +30,7 @@ script_line_build(const char *box, const char *workspace, uint64_t generation,
 {
 	struct ats_json_w w;
 
-	ats_buf_done(out);
-	ats_buf_init(out, LINE_MAX_BYTES);
-	ats_json_w_init(&w, out);
-	ats_json_w_object(&w, NULL);
-	ats_json_w_u64(&w, "version", SCRIPT_LINE_VERSION);
+	begin(&w, out);
 	ats_json_w_str(&w, "sandbox", box);
 	ats_json_w_str(&w, "workspace", workspace);
 	ats_json_w_u64(&w, "generation", generation);
@@ -43,11 +49,7 @@ script_line_id(const char *id, struct ats_buf *out)
 {
 	struct ats_json_w w;
 
-	ats_buf_done(out);
-	ats_buf_init(out, LINE_MAX_BYTES);
-	ats_json_w_init(&w, out);
-	ats_json_w_object(&w, NULL);
-	ats_json_w_u64(&w, "version", SCRIPT_LINE_VERSION);
+	begin(&w, out);
 	ats_json_w_str(&w, "id", id);
 	ats_json_w_end(&w);
 	return w.rc;
