@@ -78,7 +78,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) co
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
-	brain/vault/keys.o brain/vault/links.o \
+	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume calls_rpc client confine control ctx dispatch \

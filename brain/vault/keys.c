@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "brain/vault/lines.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/fault.h"
@@ -204,8 +205,9 @@ number(const char *s, uint64_t *ret)
 }
 
 static bool
-load_line(struct keys *k, char *line)
+load_line(void *ctx, char *line)
 {
+	struct keys *k = ctx;
 	char *save_p = NULL, *id = strtok_r(line, " ", &save_p);
 	struct enrolled *en;
 	uint64_t generation = 0, previous = 0, at = 0;
@@ -229,27 +231,6 @@ load_line(struct keys *k, char *line)
 	return false;
 }
 
-static int
-load(struct keys *k, struct ats_err *err)
-{
-	char *text = NULL, *save_p = NULL;
-	size_t len, bad = 0;
-	int rc = ats_fd_slurp(k->dir, "enrolled", FILE_MAX, &text, &len, err);
-
-	if (rc == -ATS_E_NOENT)
-		return 0;
-	if (rc < 0)
-		return rc;
-	for (char *line = strtok_r(text, "\n", &save_p); line != NULL;
-	    line = strtok_r(NULL, "\n", &save_p))
-		bad += !load_line(k, line);
-	if (bad > 0)
-		ats_log(ATS_LOG_WARN, "lines of the file of enrolled sandboxes were ignored",
-		    "lines=%zu", bad);
-	free(text);
-	return 0;
-}
-
 int
 keys_open(const char *dir, size_t max, struct keys **ret, struct ats_err *err)
 {
@@ -266,7 +247,7 @@ keys_open(const char *dir, size_t max, struct keys **ret, struct ats_err *err)
 	else if (k->byid == NULL)
 		rc = ats_err_set(err, ATS_E_NOMEM, "keys: out of memory");
 	else
-		rc = load(k, err);
+		rc = lines_load(k->dir, "enrolled", FILE_MAX, load_line, k, err);
 	if (rc < 0) {
 		keys_free(k);
 		return rc;

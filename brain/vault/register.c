@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "brain/vault/lines.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/fault.h"
@@ -168,9 +169,15 @@ save(const struct reg *r)
 		    strerror(errno));
 }
 
+struct loading {
+	struct reg *r;
+	int64_t oldest_ms;
+};
+
 static bool
-load_line(struct reg *r, char *line, int64_t oldest_ms)
+load_line(void *ctx, char *line)
 {
+	const struct loading *l = ctx;
 	char *save_p = NULL, *id = strtok_r(line, " ", &save_p),
 	     *uid = strtok_r(NULL, " ", &save_p), *used = strtok_r(NULL, " ", &save_p),
 	     *key = strtok_r(NULL, " ", &save_p), *ws = strtok_r(NULL, " ", &save_p);
@@ -188,30 +195,9 @@ load_line(struct reg *r, char *line, int64_t oldest_ms)
 		session_free(s);
 		return false;
 	}
-	if (s->used_ms < oldest_ms || ats_map_put_str(r->byid, s->id, s) < 0)
+	if (s->used_ms < l->oldest_ms || ats_map_put_str(l->r->byid, s->id, s) < 0)
 		session_free(s);
 	return true;
-}
-
-static int
-load(struct reg *r, int64_t oldest_ms, struct ats_err *err)
-{
-	char *text = NULL, *save_p = NULL;
-	size_t len, bad = 0;
-	int rc = ats_fd_slurp(r->dir, "sessions", FILE_MAX, &text, &len, err);
-
-	if (rc == -ATS_E_NOENT)
-		return 0;
-	if (rc < 0)
-		return rc;
-	for (char *line = strtok_r(text, "\n", &save_p); line != NULL;
-	    line = strtok_r(NULL, "\n", &save_p))
-		bad += !load_line(r, line, oldest_ms);
-	if (bad > 0)
-		ats_log(ATS_LOG_WARN, "lines of the sessions file were ignored", "lines=%zu",
-		    bad);
-	free(text);
-	return 0;
 }
 
 int
@@ -231,7 +217,8 @@ reg_open(const char *dir, size_t max, int64_t max_age_ms, struct reg **ret,
 	else if (r->byid == NULL)
 		rc = ats_err_set(err, ATS_E_NOMEM, "sessions: out of memory");
 	else
-		rc = load(r, ats_clock_wall_ms() - max_age_ms, err);
+		rc = lines_load(r->dir, "sessions", FILE_MAX, load_line,
+		    &(struct loading){ r, ats_clock_wall_ms() - max_age_ms }, err);
 	if (rc < 0) {
 		reg_free(r);
 		return rc;
