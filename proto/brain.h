@@ -7,7 +7,8 @@
 #include "common/ipc.h"
 
 enum ats_brain_from {
-	ATS_BRAIN_VAULT = 1, ATS_BRAIN_SPAWNER = 2, ATS_BRAIN_ENGINE = 4, ATS_BRAIN_CLIENT = 8
+	ATS_BRAIN_VAULT = 1, ATS_BRAIN_SPAWNER = 2, ATS_BRAIN_ENGINE = 4, ATS_BRAIN_CLIENT = 8,
+	ATS_BRAIN_GATEWAY = 16
 };
 enum ats_brain_msg {
 #define MSG(name, number, from, sig, fds, doc) ATS_MSG_##name = (number),
@@ -16,6 +17,18 @@ enum ats_brain_msg {
 };
 /* Of START_SCRIPT and RUN_SCRIPT. */
 enum ats_script_step { SCRIPT_BUILD = 1, SCRIPT_PROBE = 2, SCRIPT_DESTROY = 3 };
+/* Of GATEWAY_TOOL and GW_TOOL: what a tool's maker says of it. */
+enum ats_gateway_flag { GATEWAY_READ_ONLY = 1, GATEWAY_DESTRUCTIVE = 2, GATEWAY_IDEMPOTENT = 4 };
+/* Of GATEWAY_STATE. */
+enum ats_gateway_state {
+	GATEWAY_WAITS = 1,		/* for a person; the time limit stands still */
+	GATEWAY_STARTED = 2,		/* ordered, or a tool of the sandbox may run */
+	GATEWAY_REFUSED = 3		/* error code and text say why; it did not start */
+};
+#define ATS_GATEWAY_INLINE (48u << 10)	/* arguments in a message; longer ones are in a file */
+#define ATS_GATEWAY_ARGS_MAX (1u << 20)	/* arguments of a call at most */
+#define ATS_GATEWAY_NAME_MAX 32		/* [a-z][a-z0-9_-]*, without "__" */
+#define ATS_GATEWAY_TOOL_MAX 65		/* NAME__TOOL with its NUL, as clients see it */
 extern const struct ats_ipc_row ats_brain_rows[];
 extern const size_t ats_brain_nrows;
 

@@ -290,6 +290,27 @@ on_GOODBYE(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_
 	return ats_err_set(err, ATS_E_EOF, "hands said goodbye: %s", quoted);
 }
 
+/* A program in the sandbox asks for a tool of the host. */
+static int
+on_CALL_GATEWAY(struct sandbox *box, const struct ats_frame *f,
+    const struct ats_msg_CALL_GATEWAY *m, struct ats_err *err)
+{
+	(void)box;
+	(void)f;
+	(void)m;
+	return ats_err_set(err, ATS_E_STATE, "no tools of the host were offered");
+}
+
+static int
+on_CANCEL(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_CANCEL *m,
+    struct ats_err *err)
+{
+	(void)box;
+	(void)f;
+	(void)m;
+	return ats_err_set(err, ATS_E_STATE, "no call of hands runs");
+}
+
 /* One typed handler a row that hands may send; what only brain sends has none. */
 #define IF_HANDS(...) __VA_ARGS__
 #define IF_EITHER(...) __VA_ARGS__

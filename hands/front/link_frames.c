@@ -113,6 +113,31 @@ on_CANCEL(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 	return 0;
 }
 
+/* What brain says of calls that hands made, for programs in the sandbox. */
+static int
+on_RESULT(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	(void)l;
+	(void)fr;
+	return ats_err_set(err, ATS_E_STATE, "a result for a call that hands did not make");
+}
+
+static int
+on_EVENT_PROGRESS(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	(void)l;
+	(void)fr;
+	return ats_err_set(err, ATS_E_STATE, "progress of a call that hands did not make");
+}
+
+static int
+on_TOOLS(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	struct ats_msg_TOOLS m;
+
+	return decode(l, ATS_FRAME_TOOLS, fr, &m, err);
+}
+
 static int
 on_SIGNAL(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
