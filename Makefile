@@ -70,7 +70,7 @@ IPC_O := common/ipc.o
 CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o
 CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.o common/confine/landlock.o \
-	common/confine/limits.o common/confine/seccomp_check.o
+	common/confine/limits.o common/confine/daemon.o common/confine/seccomp_check.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \

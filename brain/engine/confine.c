@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "brain/engine/engine.h"
-#include "common/confine/caps.h"
+#include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
-#include "common/confine/limits.h"
 #include "common/confine/seccomp.h"
 
 static const struct ats_seccomp_rule rules[] = {
@@ -88,15 +87,8 @@ restrict_files(const struct engine *e, int door_fd, struct ats_err *err)
 int
 confine_engine(const struct engine *e, int door_fd, struct ats_err *err)
 {
-	int rc;
+	int rc = ats_confine_daemon(0, err);
 
-	rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
-	if (rc == 0)
-		rc = ats_caps_no_new_privs(err);
-	if (rc == 0)
-		rc = ats_caps_undumpable(err);
-	if (rc == 0)
-		rc = ats_caps_drop_all(err);
 	if (rc == 0)
 		rc = restrict_files(e, door_fd, err);
 	return rc < 0 ? rc : ats_seccomp_install(engine_filter, ENGINE_FILTER_TABLES, err);

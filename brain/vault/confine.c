@@ -10,9 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/confine/caps.h"
+#include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
-#include "common/confine/limits.h"
 #include "common/confine/seccomp.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -20,20 +19,6 @@
 /* Needed to resolve a workspace beneath a private directory of another user; it reads, and
  * Landlock below still refuses to open anything outside. */
 #define KEEP (UINT64_C(1) << CAP_DAC_READ_SEARCH)
-
-static int
-drop_caps(struct ats_err *err)
-{
-	uint64_t have = ats_caps_effective(), keep = have & KEEP;
-	int rc;
-
-	if ((have >> CAP_SETPCAP & 1) == 0 || keep == 0)
-		return ats_caps_drop_all(err);
-	rc = ats_caps_lock_securebits(err);
-	if (rc == 0)
-		rc = ats_caps_bound(keep, err);
-	return rc < 0 ? rc : ats_caps_keep(keep, err);
-}
 
 static int
 restrict_files(const struct ats_places *places, struct ats_err *err)
@@ -100,14 +85,8 @@ load_filters(int spawner_pidfd, struct ats_err *err)
 int
 vault_confine(const struct ats_places *places, int spawner_pidfd, struct ats_err *err)
 {
-	int rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
+	int rc = ats_confine_daemon(KEEP, err);
 
-	if (rc == 0)
-		rc = ats_caps_undumpable(err);
-	if (rc == 0)
-		rc = ats_caps_no_new_privs(err);
-	if (rc == 0)
-		rc = drop_caps(err);
 	if (rc == 0)
 		rc = restrict_files(places, err);
 	if (rc == 0)

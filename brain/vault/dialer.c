@@ -18,9 +18,8 @@
 #include <unistd.h>
 
 #include "common/child.h"
-#include "common/confine/caps.h"
+#include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
-#include "common/confine/limits.h"
 #include "common/confine/seccomp.h"
 #include "common/dial.h"
 #include "common/fd.h"
@@ -79,14 +78,8 @@ load_filters(struct ats_err *err)
 static int
 confine(const struct ats_addr *a, struct ats_err *err)
 {
-	int rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
+	int rc = ats_confine_daemon(0, err);
 
-	if (rc == 0)
-		rc = ats_caps_undumpable(err);
-	if (rc == 0)
-		rc = ats_caps_no_new_privs(err);
-	if (rc == 0)
-		rc = ats_caps_drop_all(err);
 	if (rc == 0)
 		rc = restrict_reach(a, err);
 	return rc < 0 ? rc : load_filters(err);

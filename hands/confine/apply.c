@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/confine/caps.h"
+#include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
 #include "common/confine/limits.h"
 #include "common/fd.h"
@@ -357,14 +358,8 @@ confine_prepare(struct confine *c, const struct box *b, enum ats_profile profile
 static int
 confine_daemon(const struct ats_landlock_rules *rules, enum filter f, struct ats_err *err)
 {
-	int set = -1, rc = ats_caps_drop_all(err);
+	int set = -1, rc = ats_confine_daemon(0, err);
 
-	if (rc == 0)
-		rc = ats_caps_no_new_privs(err);
-	if (rc == 0)
-		rc = ats_caps_undumpable(err);
-	if (rc == 0)
-		rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
 	if (rc == 0 && ats_landlock_abi() > 0)
 		rc = ats_landlock_build(rules, &set, NULL, err);
 	if (rc == 0 && set >= 0)
