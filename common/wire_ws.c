@@ -10,6 +10,7 @@
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/wire_private.h"
+#include "common/http_head.h"
 #include "common/ws.h"
 
 #define HOLD_MAX 16384u		/* a record of TLS */
@@ -175,7 +176,7 @@ read_head(struct wire_ws *s)
 	if (got < 0)
 		return lower_failed(s, (int)got);
 	o->n += (size_t)got;
-	o->used = ats_ws_head_end(o->text, o->n, from);
+	o->used = ats_http_head_end(o->text, o->n, from);
 	if (o->used > 0)
 		return judge_head(s);
 	if (o->n < sizeof(o->text))

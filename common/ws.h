@@ -89,10 +89,7 @@ int ats_ws_request(char *out, size_t size, const char *host, unsigned port, cons
     const char *key);
 /* What a server answers: 101 with accept, or a refusal. */
 int ats_ws_response(char *out, size_t size, int status, const char *accept);
-/* Bytes of the head that ends with an empty line, 0 when it is not all here; the first from
- * bytes are known to hold no end. */
-size_t ats_ws_head_end(const char *p, size_t n, size_t from);
-/* A head as ats_ws_head_end found it. 0, or -ATS_E_PROTO with the status to answer. */
+/* A head as ats_http_head_end found it. 0, or -ATS_E_PROTO with the status to answer. */
 ATS_NODISCARD int ats_ws_check_request(const char *head, size_t n, const char *path,
     char ret_accept[ATS_WS_ACCEPT], int *ret_status, struct ats_err *err);
 ATS_NODISCARD int ats_ws_check_response(const char *head, size_t n, const char *key,

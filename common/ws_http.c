@@ -2,34 +2,16 @@
  *
  * The opening handshake of WebSocket (RFC 6455, 4) in as much of HTTP/1.1 as it needs. Runs in
  * the engine and in hands' front; a head that comes is the peer's, or anybody's who finds the
- * port: a browser, which says its Origin, is refused. Strict: CRLF, no folded lines, each of
- * the headers that count at most once, no body. */
+ * port: a browser, which says its Origin, is refused. Each of the fields that count is there
+ * once at most, and no body follows. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/digest.h"
+#include "common/http_head.h"
 #include "common/ws.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"	/* RFC 6455, 1.3 */
-
-enum name {				/* headers that count; the others are left alone */
-	H_HOST, H_UPGRADE, H_CONNECTION, H_KEY, H_VERSION, H_ACCEPT, H_EXTENSIONS, H_PROTOCOL,
-	H_ORIGIN, H_LENGTH, H_ENCODING, H_N,
-};
-static const char *const names[H_N] = { "Host", "Upgrade", "Connection", "Sec-WebSocket-Key",
-	"Sec-WebSocket-Version", "Sec-WebSocket-Accept", "Sec-WebSocket-Extensions",
-	"Sec-WebSocket-Protocol", "Origin", "Content-Length", "Transfer-Encoding" };
-
-struct text {				/* borrowed */
-	const char *p;
-	size_t n;
-};
-struct head {
-	struct text first;		/* line */
-	struct text value[H_N];		/* p is NULL where it is not there */
-	unsigned count[H_N];
-};
 
 /* ---- base64 of what is ours --------------------------------------------------------------- */
 
@@ -121,120 +103,49 @@ ats_ws_response(char *out, size_t size, int status, const char *accept)
 
 /* ---- a head that came ------------------------------------------------------------------------ */
 
-size_t
-ats_ws_head_end(const char *p, size_t n, size_t from)
+/* The field, which a head has once at most. */
+static struct ats_http_text
+one(const struct ats_http_head *h, const char *name, bool *twice)
 {
-	const char *end;
+	unsigned count;
+	struct ats_http_text value = ats_http_field(h, name, &count);
 
-	from = from > 3 ? from - 3 : 0;
-	end = n > from ? memmem(p + from, n - from, "\r\n\r\n", 4) : NULL;
-	return end != NULL ? (size_t)(end - p) + 4 : 0;
+	*twice |= count > 1;
+	return value;
+}
+
+/* What both heads must have. */
+struct handshake {
+	struct ats_http_text host, upgrade, connection, key, version, accept, extensions, protocol,
+	    origin, length, coding;
+	bool twice;
+};
+
+static struct handshake
+read_fields(const struct ats_http_head *h)
+{
+	bool t = false;
+	struct handshake f = {
+		one(h, "Host", &t), one(h, "Upgrade", &t), one(h, "Connection", &t),
+		one(h, "Sec-WebSocket-Key", &t), one(h, "Sec-WebSocket-Version", &t),
+		one(h, "Sec-WebSocket-Accept", &t), one(h, "Sec-WebSocket-Extensions", &t),
+		one(h, "Sec-WebSocket-Protocol", &t), one(h, "Origin", &t),
+		one(h, "Content-Length", &t), one(h, "Transfer-Encoding", &t), false,
+	};
+
+	f.twice = t;
+	return f;
 }
 
 static bool
-is_token(char c)			/* RFC 9110, 5.6.2 */
+upgrades(const struct handshake *f)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static bool
-is(struct text t, const char *s)
-{
-	return t.p != NULL && t.n == strlen(s) && strncasecmp(t.p, s, t.n) == 0;
-}
-
-static bool
-is_exactly(struct text t, const char *s)
-{
-	return t.p != NULL && t.n == strlen(s) && memcmp(t.p, s, t.n) == 0;
-}
-
-/* Whether a comma-separated list has the word. */
-static bool
-lists(struct text t, const char *word)
-{
-	while (t.n > 0) {
-		const char *comma = memchr(t.p, ',', t.n);
-		struct text one = { t.p, comma != NULL ? (size_t)(comma - t.p) : t.n };
-
-		t.p += one.n + (comma != NULL);
-		t.n -= one.n + (comma != NULL);
-		while (one.n > 0 && (*one.p == ' ' || *one.p == '\t'))
-			one.p++, one.n--;
-		while (one.n > 0 && (one.p[one.n - 1] == ' ' || one.p[one.n - 1] == '\t'))
-			one.n--;
-		if (is(one, word))
-			return true;
-	}
-	return false;
-}
-
-/* "NAME: VALUE", without its CRLF. */
-static bool
-read_header(struct head *h, struct text line)
-{
-	struct text value = line;
-
-	while (value.n > 0 && is_token(*value.p))
-		value.p++, value.n--;
-	line.n -= value.n;
-	if (line.n == 0 || value.n == 0 || *value.p != ':')
-		return false;
-	value.p++, value.n--;
-	while (value.n > 0 && (*value.p == ' ' || *value.p == '\t'))
-		value.p++, value.n--;
-	while (value.n > 0 && (value.p[value.n - 1] == ' ' || value.p[value.n - 1] == '\t'))
-		value.n--;
-	for (size_t i = 0; i < value.n; i++)
-		if (((unsigned char)value.p[i] < ' ' && value.p[i] != '\t') || value.p[i] == 0x7f)
-			return false;
-	for (size_t i = 0; i < H_N; i++)
-		if (is(line, names[i])) {
-			h->value[i] = value;
-			h->count[i]++;
-		}
-	return true;
-}
-
-/* False: it is no head, or has twice what counts. */
-static bool
-read_head(const char *p, size_t n, struct head *h)
-{
-	bool first = true;
-
-	*h = (struct head){ .first = { "", 0 } };
-	for (;;) {
-		const char *end = memmem(p, n, "\r\n", 2);
-		struct text line = { p, end != NULL ? (size_t)(end - p) : 0 };
-
-		if (end == NULL)
-			return false;
-		if (line.n == 0)
-			break;
-		if (first)
-			h->first = line;
-		else if (!read_header(h, line))
-			return false;
-		first = false;
-		n -= line.n + 2;
-		p += line.n + 2;
-	}
-	for (size_t i = 0; i < H_N; i++)
-		if (h->count[i] > 1)
-			return false;
-	return !first;
-}
-
-static bool
-upgrades(const struct head *h)
-{
-	return is(h->value[H_UPGRADE], "websocket") && lists(h->value[H_CONNECTION], "upgrade");
+	return ats_http_text_is(f->upgrade, "websocket") && ats_http_lists(f->connection, "upgrade");
 }
 
 /* 16 bytes in base64. */
 static bool
-is_key(struct text t)
+is_key(struct ats_http_text t)
 {
 	if (t.p == NULL || t.n != ATS_WS_KEY - 1 || memcmp(t.p + 22, "==", 2) != 0)
 		return false;
@@ -243,22 +154,6 @@ is_key(struct text t)
 		    !(t.p[i] >= 'a' && t.p[i] <= 'z') && !(t.p[i] >= 'A' && t.p[i] <= 'Z'))
 			return false;
 	return true;
-}
-
-/* "GET PATH HTTP/1.1". */
-static int
-judge_line(struct text line, const char *path)
-{
-	static const char get[] = "GET ", version[] = " HTTP/1.1";
-	size_t around = sizeof(get) - 1 + sizeof(version) - 1;
-
-	if (line.n < around || memcmp(line.p + line.n - (sizeof(version) - 1), version,
-	    sizeof(version) - 1) != 0)
-		return 400;
-	if (memcmp(line.p, get, sizeof(get) - 1) != 0)
-		return 405;
-	return is_exactly((struct text){ line.p + sizeof(get) - 1, line.n - around }, path) ? 0 :
-	    404;
 }
 
 static int
@@ -272,67 +167,50 @@ int
 ats_ws_check_request(const char *head, size_t n, const char *path,
     char ret_accept[ATS_WS_ACCEPT], int *ret_status, struct ats_err *err)
 {
+	struct ats_http_head h;
+	struct handshake f;
 	char key[ATS_WS_KEY];
-	struct head h;
-	int status;
 
-	if (!read_head(head, n, &h))
+	if (ats_http_request_read(head, n, &h, err) < 0)
 		return refuse(ret_status, 400, err, "not a request of HTTP/1.1");
-	status = judge_line(h.first, path);
-	if (status != 0)
-		return refuse(ret_status, status, err, status == 404 ? "another path" :
-		    "not GET of HTTP/1.1");
-	if (h.count[H_HOST] == 0 || h.value[H_HOST].n == 0 || h.count[H_LENGTH] != 0 ||
-	    h.count[H_ENCODING] != 0)
+	f = read_fields(&h);
+	if (f.twice)
+		return refuse(ret_status, 400, err, "a field twice that counts");
+	if (!ats_http_text_is_exactly(h.method, "GET"))
+		return refuse(ret_status, 405, err, "not GET");
+	if (!ats_http_text_is_exactly(h.target, path))
+		return refuse(ret_status, 404, err, "another path");
+	if (f.host.n == 0 || f.length.p != NULL || f.coding.p != NULL)
 		return refuse(ret_status, 400, err, "a body, or no host");
-	if (h.count[H_ORIGIN] != 0)
+	if (f.origin.p != NULL)
 		return refuse(ret_status, 403, err, "from a browser (it has an Origin)");
-	if (!upgrades(&h) || !is_exactly(h.value[H_VERSION], "13"))
+	if (!upgrades(&f) || !ats_http_text_is_exactly(f.version, "13"))
 		return refuse(ret_status, 426, err, "no upgrade to version 13");
-	if (!is_key(h.value[H_KEY]))
+	if (!is_key(f.key))
 		return refuse(ret_status, 400, err, "no key of 16 bytes");
-	memcpy(key, h.value[H_KEY].p, ATS_WS_KEY - 1);
+	memcpy(key, f.key.p, ATS_WS_KEY - 1);
 	key[ATS_WS_KEY - 1] = '\0';
 	ats_ws_accept(key, ret_accept);
 	return 0;
-}
-
-/* "HTTP/1.1 101 ...": the status, or 0. */
-static unsigned
-read_status(struct text line)
-{
-	static const char version[] = "HTTP/1.1 ";
-	const char *d = line.p + sizeof(version) - 1;
-	unsigned status = 0;
-
-	if (line.n < sizeof(version) - 1 + 3 || memcmp(line.p, version, sizeof(version) - 1) != 0 ||
-	    (line.n > sizeof(version) - 1 + 3 && d[3] != ' '))
-		return 0;
-	for (int i = 0; i < 3; i++) {
-		if (d[i] < '0' || d[i] > '9')
-			return 0;
-		status = status * 10 + (unsigned)(d[i] - '0');
-	}
-	return status;
 }
 
 int
 ats_ws_check_response(const char *head, size_t n, const char *key, struct ats_err *err)
 {
 	char accept[ATS_WS_ACCEPT];
-	unsigned status;
-	struct head h;
-	int unused;
+	struct ats_http_head h;
+	int unused, rc = ats_http_response_read(head, n, &h, err);
+	struct handshake f = read_fields(&h);
 
-	if (!read_head(head, n, &h) || (status = read_status(h.first)) == 0)
+	if (rc < 0 || f.twice)
 		return refuse(&unused, 0, err, "not a response of HTTP/1.1");
-	if (status != 101)
+	if (h.status != 101)
 		return ats_err_set(err, ATS_E_PROTO, "WebSocket handshake: the server answered %u",
-		    status);
+		    h.status);
 	ats_ws_accept(key, accept);
-	if (!upgrades(&h) || !is_exactly(h.value[H_ACCEPT], accept))
+	if (!upgrades(&f) || !ats_http_text_is_exactly(f.accept, accept))
 		return refuse(&unused, 0, err, "not an answer to this request");
-	if (h.count[H_EXTENSIONS] != 0 || h.count[H_PROTOCOL] != 0)
+	if (f.extensions.p != NULL || f.protocol.p != NULL)
 		return refuse(&unused, 0, err, "the server takes what was not offered");
 	return 0;
 }

@@ -5,6 +5,7 @@
  * the same end; what it gives is a stream of whole frames of ours as long as the peer kept the
  * rules, and encoding that stream again gives messages that decode to it. */
 #include "common/frame.h"
+#include "common/http_head.h"
 #include "common/ws.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -97,12 +98,12 @@ static void
 check_head(struct ats_slice s, bool server, size_t piece)
 {
 	char *copy = fuzz_copy(s), accept[ATS_WS_ACCEPT] = "", answer[512];
-	size_t end = 0, n = 0, whole = ats_ws_head_end(copy, s.n, 0);
+	size_t end = 0, n = 0, whole = ats_http_head_end(copy, s.n, 0);
 	struct ats_err err = { .text = "" };
 	int status = 0, rc;
 
 	for (; end == 0 && n < s.n; n += piece)
-		end = ats_ws_head_end(copy, n + piece < s.n ? n + piece : s.n, n);
+		end = ats_http_head_end(copy, n + piece < s.n ? n + piece : s.n, n);
 	FUZZ_CHECK(end == whole);
 	free(copy);
 	if (whole == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * WebSocket's codec against RFC 6455's own examples and against what it forbids. */
+#include "common/http_head.h"
 #include "common/ws.h"
 
 #include "common/digest.h"
@@ -278,7 +279,7 @@ START_TEST(requests_are_read_strictly)
 		{ 400, "GET /link HTTP/1.0\r\n" HOST UP KEY V13 },
 		{ 400, "GET /link\r\n" HOST UP KEY V13 },
 		{ 400, "GET /link HTTP/1.1 \r\n" HOST UP KEY V13 },
-		{ 404, "GET  /link HTTP/1.1\r\n" HOST UP KEY V13 },
+		{ 400, "GET  /link HTTP/1.1\r\n" HOST UP KEY V13 },
 		{ 404, "GET /link2 HTTP/1.1\r\n" HOST UP KEY V13 },
 		{ 404, "GET /lin HTTP/1.1\r\n" HOST UP KEY V13 },
 		{ 404, "GET /Link HTTP/1.1\r\n" HOST UP KEY V13 },
@@ -377,9 +378,9 @@ START_TEST(what_is_sent_is_what_is_read)
 
 	ck_assert_int_gt(n, 0);
 	ck_assert_ptr_nonnull(strstr(text, "\r\nHost: [::1]:7000\r\n"));
-	ck_assert_uint_eq(ats_ws_head_end(text, (size_t)n, 0), n);
-	ck_assert_uint_eq(ats_ws_head_end(text, (size_t)n, (size_t)n - 1), n);
-	ck_assert_uint_eq(ats_ws_head_end(text, (size_t)n - 1, 0), 0);
+	ck_assert_uint_eq(ats_http_head_end(text, (size_t)n, 0), n);
+	ck_assert_uint_eq(ats_http_head_end(text, (size_t)n, (size_t)n - 1), n);
+	ck_assert_uint_eq(ats_http_head_end(text, (size_t)n - 1, 0), 0);
 	ck_assert_int_eq(
 	    ats_ws_check_request(text, (size_t)n, "/link", accept, &status, NULL), 0);
 	n = ats_ws_response(text, sizeof(text), 101, accept);
