@@ -122,7 +122,12 @@ CTL := main commands data options output render run query start ask door session
 ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) common/json_comment.o common/child.o proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
-PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-hands $(BUILD)/atsctl
+HTTP := main options listen conn conn_out gate mcp message session exchange events link confine
+HTTP_O := $(COMMON_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
+	$(HTTP:%=brain/http/%.o)
+
+PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-http $(BUILD)/ats-hands \
+	$(BUILD)/atsctl
 
 .PHONY: all clean help
 all: $(PROGRAMS)
@@ -143,6 +148,8 @@ $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
+$(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))
+	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O))
 	$(call link,$(STATIC),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))

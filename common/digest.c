@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <sys/random.h>
 
@@ -135,6 +136,12 @@ ats_unhex(const char *hex, unsigned char *out, size_t n)
 }
 
 #define HMAC_BLOCK 64		/* SHA-256's, RFC 2104 section 2 */
+
+bool
+ats_digest_equal(const void *a, const void *b, size_t n)
+{
+	return CRYPTO_memcmp(a, b, n) == 0;
+}
 
 void
 ats_hmac_sha256(const void *key, size_t key_len, const void *p, size_t n,

@@ -22,6 +22,8 @@ void ats_sha256_free(struct ats_sha256 *s);
 /* For WebSocket's handshake, where it proves nothing; for nothing else. */
 void ats_sha1(const void *p, size_t n, unsigned char ret_sum[ATS_SHA1_BYTES]);
 /* HMAC-SHA256 (RFC 2104): 32 bytes. */
+/* Whether n bytes are the same, in a time that depends on n only. */
+bool ats_digest_equal(const void *a, const void *b, size_t n);
 void ats_hmac_sha256(const void *key, size_t key_len, const void *p, size_t n,
     unsigned char ret_mac[ATS_SHA256_BYTES]);
 /* Lower-case hex of n bytes and a NUL; and back: false unless exactly n bytes of it. */

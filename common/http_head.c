@@ -90,7 +90,7 @@ ats_http_field(const struct ats_http_head *h, const char *name, unsigned *ret_co
 	return value;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static int
 bad(struct ats_err *err, const char *why)
@@ -228,7 +228,7 @@ ats_http_framing(const struct ats_http_head *h, enum ats_http_framing *ret, uint
 	return 0;
 }
 
-/* ---- chunks ----------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------- */
 
 #define CHUNK_DIGITS 8u			/* 4 GiB a chunk; the owner caps the whole */
 

@@ -13,7 +13,7 @@
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"	/* RFC 6455, 1.3 */
 
-/* ---- base64 of what is ours --------------------------------------------------------------- */
+/* ---- base64 of what is ours ------------------------------------------------------ */
 
 static void
 base64(const unsigned char *p, size_t n, char *out)
@@ -51,7 +51,7 @@ ats_ws_accept(const char *key, char ret_accept[ATS_WS_ACCEPT])
 	base64(sum, sizeof(sum), ret_accept);
 }
 
-/* ---- what is sent --------------------------------------------------------------------------- */
+/* ---- what is sent ---------------------------------------------------------------- */
 
 static int
 fits(int n, size_t size)
@@ -101,7 +101,7 @@ ats_ws_response(char *out, size_t size, int status, const char *accept)
 	    "Content-Length: 0\r\n\r\n", text), size);
 }
 
-/* ---- a head that came ------------------------------------------------------------------------ */
+/* ---- a head that came ------------------------------------------------------------ */
 
 /* The field, which a head has once at most. */
 static struct ats_http_text
@@ -140,7 +140,8 @@ read_fields(const struct ats_http_head *h)
 static bool
 upgrades(const struct handshake *f)
 {
-	return ats_http_text_is(f->upgrade, "websocket") && ats_http_lists(f->connection, "upgrade");
+	return ats_http_text_is(f->upgrade, "websocket") &&
+	    ats_http_lists(f->connection, "upgrade");
 }
 
 /* 16 bytes in base64. */

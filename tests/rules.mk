@@ -5,12 +5,13 @@
 # ---- libraries for tests: the objects of the programs without their main() -----------
 # Only objects whose source exists: a test can be built before the whole program can.
 existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
-MAINS := brain/vault/main.o brain/engine/main.o brain/ctl/main.o hands/main.o
+MAINS := brain/vault/main.o brain/engine/main.o brain/http/main.o brain/ctl/main.o hands/main.o
 LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
 	common/child.o common/secret.o proto/brain.o)
 LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
 LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/% brain/policy/%,$(ENGINE_O)))
 LIB_VAULT := $(filter-out $(MAINS),$(filter brain/vault/%,$(BRAIN_O)))
+LIB_HTTP := $(filter-out $(MAINS),$(filter brain/http/%,$(HTTP_O)))
 LIB_CTL := $(filter-out $(MAINS),$(filter brain/ctl/%,$(ATSCTL_O)))
 ar = $(Q)rm -f $@ && ar rcs $@ $^
 $(O)/libcommon.a: $(call existing,$(LIB_COMMON))
@@ -20,6 +21,8 @@ $(O)/libhands.a: $(call existing,$(LIB_HANDS))
 $(O)/libengine.a: $(call existing,$(LIB_ENGINE))
 	$(ar)
 $(O)/libvault.a: $(call existing,$(LIB_VAULT))
+	$(ar)
+$(O)/libhttp.a: $(call existing,$(LIB_HTTP))
 	$(ar)
 $(O)/libctl.a: $(call existing,$(LIB_CTL))
 	$(ar)
@@ -34,6 +37,7 @@ includes = $(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "$(1)/' $(UNIT_C) /
 $(call includes,hands): $(O)/libhands.a
 $(call includes,brain/engine) $(call includes,brain/policy): $(O)/libengine.a
 $(call includes,brain/vault): $(O)/libvault.a
+$(call includes,brain/http): $(O)/libhttp.a
 $(call includes,brain/ctl): $(O)/libctl.a
 
 $(UNITS): $(O)/%: $(O)/%.o $(O)/libcommon.a
@@ -158,7 +162,8 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
 		$(DESTDIR)$(USERUNITDIR)
-	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(DESTDIR)$(BINDIR)
+	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
+		$(DESTDIR)$(BINDIR)
 	install -m 755 $(BUILD)/ats-engine $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
@@ -170,7 +175,7 @@ install: all
 	$(call unit,ats-brain.socket,$(USERUNITDIR))
 # What install put there; give it the same PREFIX and DESTDIR. State of users stays.
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands) \
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
 		$(DESTDIR)$(LIBEXECDIR)/ats-engine \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \

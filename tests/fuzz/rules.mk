@@ -10,6 +10,7 @@ AIM_edit := hands/fs/match_edit.c hands/fs/diff.c
 AIM_frame := common/frame.c proto/frames.c
 AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
 	hands/match/glob_seq.c
+AIM_http := common/http_head.c brain/http/gate.c brain/http/message.c
 AIM_ignore := hands/match/ignore.c
 AIM_image := hands/fs/image.c hands/fs/image_jpeg.c hands/fs/image_web.c
 AIM_job := hands/worker/job.c
@@ -36,12 +37,14 @@ fuzz_of = $(patsubst tests/fuzz/fuzz_%.c,%,$(shell grep -l '^\#include "$(1)/' $
 FUZZ_HANDS := $(call fuzz_of,hands)
 FUZZ_ENGINE := $(sort $(call fuzz_of,brain/engine) $(call fuzz_of,brain/policy))
 FUZZ_VAULT := $(call fuzz_of,brain/vault)
+FUZZ_HTTP := $(call fuzz_of,brain/http)
 
 # ---- replayers: part of make check --------------------------------------------------------
 REPLAYS := $(FUZZ:%=$(O)/tests/fuzz/replay_%)
 $(FUZZ_HANDS:%=$(O)/tests/fuzz/replay_%): $(O)/libhands.a
 $(FUZZ_ENGINE:%=$(O)/tests/fuzz/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(O)/tests/fuzz/replay_%): $(O)/libvault.a
+$(FUZZ_HTTP:%=$(O)/tests/fuzz/replay_%): $(O)/libhttp.a
 $(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o \
     $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -66,9 +69,12 @@ $(BUILD)/fuzz/libengine.a: $(call fuzz_objects,$(LIB_ENGINE))
 	$(ar)
 $(BUILD)/fuzz/libvault.a: $(call fuzz_objects,$(LIB_VAULT))
 	$(ar)
+$(BUILD)/fuzz/libhttp.a: $(call fuzz_objects,$(LIB_HTTP))
+	$(ar)
 $(FUZZ_HANDS:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhands.a
 $(FUZZ_ENGINE:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libvault.a
+$(FUZZ_HTTP:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhttp.a
 $(FUZZERS): $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/o/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libcommon.a
 	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS_fault) -o $@ $(filter %.o,$^) \
 		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(BUILD)/fuzz/libcommon.a $(TEST_LIBS)
@@ -83,6 +89,7 @@ $(BUILD)/cover/o/%.o: %.c
 $(FUZZ_HANDS:%=$(BUILD)/cover/replay_%): $(O)/libhands.a
 $(FUZZ_ENGINE:%=$(BUILD)/cover/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/cover/replay_%): $(O)/libvault.a
+$(FUZZ_HTTP:%=$(BUILD)/cover/replay_%): $(O)/libhttp.a
 cover_objects = $(patsubst %.c,$(BUILD)/cover/o/%.o,$(AIM_$(1)) tests/fuzz/fuzz_$(1).c \
 	tests/fuzz/replay_main.c common/fault.c)
 define cover_program

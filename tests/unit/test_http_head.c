@@ -144,7 +144,8 @@ START_TEST(a_response_has_a_status)
 		const char *line;
 		unsigned status;
 	} rows[] = {
-		{ "HTTP/1.1 101 Switching", 101 }, { "HTTP/1.1 200", 200 }, { "HTTP/1.1 404 ", 404 },
+		{ "HTTP/1.1 101 Switching", 101 }, { "HTTP/1.1 200", 200 },
+		{ "HTTP/1.1 404 ", 404 },
 		{ "HTTP/1.0 200 OK", 0 }, { "HTTP/1.1 20 OK", 0 }, { "HTTP/1.1 2000 OK", 0 },
 		{ "HTTP/1.1 2x0 OK", 0 }, { "HTTP/1.1", 0 }, { "HTTP/1.1  200", 0 },
 	};
@@ -164,7 +165,8 @@ END_TEST
 /* Whatever the pieces that it comes in. */
 START_TEST(chunks_are_the_body_in_any_pieces)
 {
-	static const char text[] = "5\r\nhello\r\n00A\r\n, wide \r\nw\r\n4\r\norld\r\n0\r\n\r\nNEXT";
+	static const char text[] = "5\r\nhello\r\n00A\r\n, wide \r\nw\r\n4\r\norld\r\n0\r\n\r\n"
+	    "NEXT";
 
 	for (size_t piece = 1; piece <= sizeof(text) - 1; piece++) {
 		struct ats_http_chunks c = { 0 };
@@ -173,8 +175,7 @@ START_TEST(chunks_are_the_body_in_any_pieces)
 
 		while (!c.done) {
 			char buf[sizeof(text)];
-			size_t n = sizeof(text) - 1 - used < piece ? sizeof(text) - 1 - used : piece,
-			    out;
+			size_t left = sizeof(text) - 1 - used, n = left < piece ? left : piece, out;
 			int64_t rc;
 
 			ck_assert_uint_gt(n, 0);
@@ -203,7 +204,8 @@ START_TEST(chunks_are_read_strictly)
 		size_t n = strlen(rows[i]), out;
 
 		memcpy(buf, rows[i], n);
-		ck_assert_msg(ats_http_chunks_decode(&c, buf, n, &out) == -ATS_E_PROTO, "row %zu", i);
+		ck_assert_msg(ats_http_chunks_decode(&c, buf, n, &out) == -ATS_E_PROTO,
+		    "row %zu", i);
 	}
 }
 END_TEST

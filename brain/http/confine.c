@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What remains for whoever takes ats-http over: brain's sockets, as its user has them. */
+#include "brain/http/confine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/confine/daemon.h"
+#include "common/confine/landlock.h"
+#include "common/fd.h"
+
+static const struct ats_seccomp_rule rules[] = {
+	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
+};
+static const struct ats_seccomp_table own = { "http", ATS_SECCOMP_ALLOW, rules,
+	ATS_ARRAY_LEN(rules) };
+const struct ats_seccomp_table *const http_filter[HTTP_FILTER_TABLES] = {
+	&ats_seccomp_base, &ats_seccomp_noexec, &own
+};
+
+static void
+directory_of(const char *path, char *out, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)snprintf(out, size, "%.*s", slash != NULL && slash > path ? (int)(slash - path) : 1,
+	    slash != NULL ? path : "/");
+}
+
+static int
+restrict_files(const struct http *h, struct ats_err *err)
+{
+	char runtime[ATS_PATH_MAX + 16], listens[ATS_PATH_MAX + 16] = "";
+	const struct ats_landlock_path paths[] = {
+		{ runtime, -1, ATS_LL_RESOLVE_UNIX, true },
+		{ listens, -1, ATS_LL_REMOVE_FILE, true },	/* its own socket, at the end */
+	};
+	const struct ats_landlock_rules ll = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
+		.scope = ATS_LL_SCOPE_ALL, .paths = paths,
+		.npaths = h->opt->path != NULL ? 2 : 1 };
+	int set ATS_CLEANUP_FD = -1, rc;
+
+	directory_of(h->opt->vault, runtime, sizeof(runtime));
+	if (h->opt->path != NULL)
+		directory_of(h->opt->path, listens, sizeof(listens));
+	rc = ats_landlock_build(&ll, &set, NULL, err);
+	if (rc == 0)
+		rc = ats_landlock_restrict(set, err);
+	/* A kernel without Landlock: the filter and the uid remain; atsctl doctor tells. */
+	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+}
+
+int
+confine_http(const struct http *h, struct ats_err *err)
+{
+	int rc = ats_confine_daemon(0, err);
+
+	if (rc == 0)
+		rc = restrict_files(h, err);
+	return rc < 0 ? rc : ats_seccomp_install(http_filter, HTTP_FILTER_TABLES, err);
+}

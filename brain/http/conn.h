@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One HTTP connection: requests one after another, an answer to each, or a stream of events that
+ * ends it. */
+#ifndef ATS_HTTP_CONN_H
+#define ATS_HTTP_CONN_H
+
+#include "brain/http/http.h"
+#include "common/buf.h"
+
+/* Takes fd. */
+void conn_new(struct http *h, int fd);
+/* At the end of a turn: those that ended are freed. */
+void conns_bury(struct http *h);
+/* Ends all at once. */
+void conns_free(struct http *h);
+
+/* What asks for the answer; told once when the connection ends before it has it whole. */
+typedef void conn_gone_fn(void *ctx);
+void conn_expects(struct conn *c, conn_gone_fn *gone, void *ctx);
+const struct request *conn_request(const struct conn *c);
+bool conn_is_streaming(const struct conn *c);
+
+/* The answer to the request under way. type NULL: no body. session: for Mcp-Session-Id, or NULL.
+ * Nobody is told gone any more. */
+void conn_reply(struct conn *c, int status, const char *session, const char *type,
+    const char *body, size_t n);
+/* The same: a JSON-RPC error; id raw, or p == NULL. */
+void conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, const char *why);
+/* Begins a stream of events (text/event-stream), which ends with the connection. */
+void conn_stream(struct conn *c, const char *session);
+/* data is one line. id "": none. Dropped when the peer does not read. */
+void conn_event(struct conn *c, const char *id, const char *data, size_t n);
+void conn_comment(struct conn *c);	/* so that nobody takes it for dead */
+void conn_stream_end(struct conn *c);
+
+#endif

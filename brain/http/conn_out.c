@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What leaves by a connection: answers, events. Runs in ats-http; the peer may not read. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "brain/http/conn_private.h"
+#include "common/json.h"
+
+#define STREAM_HIGH (16u << 20)		/* events that nobody reads */
+#define WRITE_S 60			/* an answer of which nothing leaves */
+
+static void
+write_out(struct conn *c)
+{
+	bool had = c->out.len > 0;
+	ssize_t n;
+
+	while (c->out.len > 0) {
+		n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			conn_wait(c, WRITE_S);
+			(void)event_add(c->writable, NULL);
+			return;
+		}
+		if (n < 0) {
+			conn_drop(c);
+			return;
+		}
+		ats_buf_consume(&c->out, (size_t)n);
+	}
+	ats_buf_reset(&c->out);
+	if (had)
+		conn_all_written(c);
+}
+
+void
+conn_flush(struct conn *c)
+{
+	if (!c->dead)
+		event_active(c->writable, EV_WRITE, 0);
+}
+
+void
+conn_on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	write_out(arg);
+}
+
+static const char *
+reason(int status)
+{
+	static const struct {
+		int status;
+		const char *text;
+	} rows[] = {
+		{ 200, "OK" }, { 202, "Accepted" }, { 400, "Bad Request" }, { 401, "Unauthorized" },
+		{ 403, "Forbidden" }, { 404, "Not Found" }, { 405, "Method Not Allowed" },
+		{ 406, "Not Acceptable" }, { 408, "Request Timeout" }, { 409, "Conflict" },
+		{ 411, "Length Required" }, { 413, "Content Too Large" },
+		{ 415, "Unsupported Media Type" }, { 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" }, { 503, "Service Unavailable" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
+		if (rows[i].status == status)
+			return rows[i].text;
+	return "Error";
+}
+
+static int
+write_head(struct conn *c, int status, const char *session, const char *type, bool close)
+{
+	int rc = ats_buf_addf(&c->out, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\n", status,
+	    reason(status));
+
+	if (rc == 0 && session != NULL)
+		rc = ats_buf_addf(&c->out, "Mcp-Session-Id: %s\r\n", session);
+	if (rc == 0 && type != NULL)
+		rc = ats_buf_addf(&c->out, "Content-Type: %s\r\n", type);
+	if (rc == 0 && status == 401)
+		rc = ats_buf_add_str(&c->out, "WWW-Authenticate: Bearer\r\n");
+	if (rc == 0 && status == 405)
+		rc = ats_buf_add_str(&c->out, "Allow: POST, GET, DELETE\r\n");
+	if (rc == 0 && close)
+		rc = ats_buf_add_str(&c->out, "Connection: close\r\n");
+	return rc;
+}
+
+/* The request is done; what came behind it is the next one's. */
+static void
+next_request(struct conn *c, bool close)
+{
+	ats_buf_reset(&c->body);
+	c->scanned = 0;
+	c->state = close ? LAST : HEAD;
+	conn_flush(c);
+}
+
+void
+conn_reply(struct conn *c, int status, const char *session, const char *type, const char *body,
+    size_t n)
+{
+	bool close;
+	int rc;
+
+	if (c->dead)
+		return;
+	c->gone = NULL;
+	/* With a part of the body still to come the next request cannot be found. */
+	close = c->req.close || c->state != ANSWER;
+	rc = write_head(c, status, session, type, close);
+	if (rc == 0)
+		rc = ats_buf_addf(&c->out, "Content-Length: %zu\r\n\r\n", n);
+	if (rc == 0 && n > 0)
+		rc = ats_buf_add(&c->out, body, n);
+	if (rc < 0)
+		conn_drop(c);
+	else
+		next_request(c, close);
+}
+
+void
+conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, const char *why)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	ats_buf_init(&text, 4096);
+	ats_json_w_init(&w, &text);
+	ats_json_w_object(&w, NULL);
+	ats_json_w_str(&w, "jsonrpc", "2.0");
+	if (id.p == NULL)
+		ats_json_w_null(&w, "id");
+	else
+		ats_json_w_raw(&w, "id", id.p, id.n);
+	ats_json_w_object(&w, "error");
+	ats_json_w_i64(&w, "code", code);
+	ats_json_w_str(&w, "message", why);
+	ats_json_w_end(&w);
+	ats_json_w_end(&w);
+	conn_reply(c, status, NULL, "application/json", text.data, w.rc < 0 ? 0 : text.len);
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+void
+conn_stream(struct conn *c, const char *session)
+{
+	if (c->dead || c->state != ANSWER)
+		return;
+	c->state = STREAM;
+	if (write_head(c, 200, session, "text/event-stream", true) < 0 ||
+	    ats_buf_add_str(&c->out, "X-Accel-Buffering: no\r\n\r\n") < 0)
+		conn_drop(c);
+	else
+		conn_flush(c);
+	/* Its end shows in what is read: nothing, or a next request that is not served. */
+	if (!c->dead)
+		conn_read_on(c, true);
+}
+
+void
+conn_event(struct conn *c, const char *id, const char *data, size_t n)
+{
+	int rc;
+
+	if (c->dead || c->state != STREAM)
+		return;
+	if (c->out.len > STREAM_HIGH) {
+		conn_drop(c);
+		return;
+	}
+	rc = id[0] != '\0' ? ats_buf_addf(&c->out, "id: %s\n", id) : 0;
+	if (rc == 0)
+		rc = ats_buf_add_str(&c->out, "data: ");
+	if (rc == 0 && n > 0)
+		rc = ats_buf_add(&c->out, data, n);
+	if (rc == 0)
+		rc = ats_buf_add_str(&c->out, "\n\n");
+	if (rc < 0)
+		conn_drop(c);
+	else
+		conn_flush(c);
+}
+
+void
+conn_comment(struct conn *c)
+{
+	if (c->dead || c->state != STREAM || c->out.len > 0)
+		return;
+	if (ats_buf_add_str(&c->out, ": here\n\n") < 0)
+		conn_drop(c);
+	else
+		conn_flush(c);
+}
+
+void
+conn_stream_end(struct conn *c)
+{
+	c->gone = NULL;
+	if (c->dead || c->state != STREAM)
+		return;
+	c->state = LAST;
+	if (c->out.len > 0)
+		conn_flush(c);
+	else
+		conn_all_written(c);
+}

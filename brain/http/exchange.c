@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests and their answers: as one body, or as events where something is said before the
+ * answer or it takes long. Runs in ats-http; requests are a client's, lines the engine's. */
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/http/session_private.h"
+
+#define LISTENER_STREAM 1u
+#define BEAT_S 15			/* so often something is said on a stream */
+#define ORPHAN_S 60			/* without its client a request goes on so long */
+
+static struct exchange *
+find(struct session *s, struct ats_slice id)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH(x, &s->exchanges, link)
+		if (strlen(x->id) == id.n && memcmp(x->id, id.p, id.n) == 0)
+			return x;
+	return NULL;
+}
+
+static void
+drop(struct exchange *x)
+{
+	TAILQ_REMOVE(&x->s->exchanges, x, link);
+	x->s->nexchanges--;
+	if (x->timer != NULL)
+		event_free(x->timer);
+	free(x->id);
+	free(x->token);
+	free(x->line);
+	free(x);
+}
+
+static void
+again_in(struct exchange *x, unsigned seconds)
+{
+	struct timeval t = { (time_t)seconds, 0 };
+
+	(void)event_add(x->timer, &t);
+}
+
+static void
+cancel(struct exchange *x)
+{
+	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
+
+	ats_buf_init(&line, 2 * MESSAGE_ID_MAX + 256);
+	if (ats_buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+	    "\"params\":{\"requestId\":%s,\"reason\":\"the client is gone\"}}", x->id) == 0)
+		link_send(x->s->way, line.data, line.len);
+}
+
+/* Losing the connection is not taking the request back (MCP 2025-11-25). */
+static void
+on_conn_gone(void *ctx)
+{
+	struct exchange *x = ctx;
+
+	x->conn = NULL;
+	again_in(x, ORPHAN_S);
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+static void
+say(struct exchange *x, const char *data, size_t n)
+{
+	char id[EVENTS_ID];
+
+	events_id(x->stream, ++x->number, id);
+	events_keep(&x->s->events, x->stream, x->number, data, n);
+	if (x->conn != NULL)
+		conn_event(x->conn, id, data, n);
+}
+
+/* False: its client does not take events. */
+static bool
+begin_stream(struct exchange *x)
+{
+	if (x->stream != 0)
+		return true;
+	if (x->conn == NULL || x->first || !conn_request(x->conn)->takes_events)
+		return false;
+	x->stream = ++x->s->next_stream;
+	conn_stream(x->conn, NULL);
+	/* An id at once: what is lost from here on can be asked for. */
+	if (strcmp(x->s->revision, "2025-11-25") >= 0)
+		say(x, "", 0);
+	return true;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct exchange *x = arg;
+
+	(void)fd;
+	(void)what;
+	if (x->conn == NULL) {
+		cancel(x);
+		drop(x);
+		return;
+	}
+	if (x->stream == 0)
+		(void)begin_stream(x);
+	else
+		conn_comment(x->conn);
+	again_in(x, BEAT_S);
+}
+
+/* ---- requests -------------------------------------------------------------------- */
+
+static char *
+copy(struct ats_slice t)
+{
+	return t.p == NULL ? NULL : strndup(t.p, t.n);
+}
+
+/* A line has no line break in it; where JSON has one outside of strings it is a space. */
+static char *
+copy_line(struct ats_slice t)
+{
+	char *line = malloc(t.n + 1);
+
+	if (line == NULL)
+		return NULL;
+	for (size_t i = 0; i < t.n; i++)
+		line[i] = t.p[i] == '\n' || t.p[i] == '\r' ? ' ' : t.p[i];
+	line[t.n] = '\0';
+	return line;
+}
+
+int
+session_ask(struct session *s, struct conn *c, const struct message *m)
+{
+	struct exchange *x;
+
+	if (find(s, m->id) != NULL)
+		return -ATS_E_EXISTS;
+	if (s->nexchanges >= HTTP_REQUESTS_MAX)
+		return -ATS_E_FULL;
+	x = calloc(1, sizeof(*x));
+	if (x == NULL)
+		return -ATS_E_NOMEM;
+	*x = (struct exchange){ .s = s, .conn = c, .id = copy(m->id), .token = copy(m->token),
+		.line = copy_line(m->whole), .n = m->whole.n,
+		.first = ats_json_key_is(m->method, "initialize") };
+	x->timer = event_new(s->h->base, -1, 0, on_timer, x);
+	TAILQ_INSERT_TAIL(&s->exchanges, x, link);
+	s->nexchanges++;
+	if (x->id == NULL || x->line == NULL || x->timer == NULL ||
+	    (m->token.p != NULL && x->token == NULL)) {
+		drop(x);
+		return -ATS_E_NOMEM;
+	}
+	conn_expects(c, on_conn_gone, x);
+	again_in(x, BEAT_S);
+	link_send(s->way, x->line, x->n);
+	return 0;
+}
+
+void
+exchanges_send(struct session *s)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH(x, &s->exchanges, link)
+		link_send(s->way, x->line, x->n);
+}
+
+void
+exchanges_fail(struct session *s, int status, const char *why)
+{
+	struct exchange *x;
+
+	while ((x = TAILQ_FIRST(&s->exchanges)) != NULL) {
+		struct ats_slice id = { x->id, strlen(x->id) };
+
+		if (x->conn != NULL && x->stream == 0)
+			conn_reply_error(x->conn, status, id, -32001, why);
+		else if (x->conn != NULL)
+			conn_stream_end(x->conn);
+		drop(x);
+	}
+}
+
+/* What was agreed, for a way that has to be made again. */
+static void
+learn(struct session *s, const struct said *said)
+{
+	struct ats_json_val v;
+
+	if (said->result.p != NULL && ats_json_type(said->result) == ATS_JSON_OBJECT &&
+	    ats_json_get(said->result, "protocolVersion", &v) && v.type == ATS_JSON_STRING &&
+	    v.raw.n - 2 < sizeof(s->revision)) {
+		memcpy(s->revision, v.raw.p + 1, v.raw.n - 2);
+		s->revision[v.raw.n - 2] = '\0';
+	}
+}
+
+void
+exchange_answered(struct session *s, const struct said *said, struct ats_slice line)
+{
+	struct exchange *x = find(s, said->id);
+
+	if (x == NULL)
+		return;			/* it was given up */
+	session_used(s);
+	if (x->first)
+		learn(s, said);
+	if (x->stream == 0 && x->conn != NULL && conn_request(x->conn)->takes_json) {
+		conn_reply(x->conn, 200, x->first ? s->id : NULL, "application/json", line.p,
+		    line.n);
+	} else if (begin_stream(x)) {
+		say(x, line.p, line.n);
+		if (x->conn != NULL)
+			conn_stream_end(x->conn);
+	}
+	drop(x);
+}
+
+void
+exchange_progress(struct session *s, const struct said *said, struct ats_slice line)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH(x, &s->exchanges, link)
+		if (x->token != NULL && strlen(x->token) == said->token.n &&
+		    memcmp(x->token, said->token.p, said->token.n) == 0)
+			break;
+	if (x != NULL && begin_stream(x))
+		say(x, line.p, line.n);
+}
+
+/* ---- listening ------------------------------------------------------------------- */
+
+void
+session_tell(struct session *s, struct ats_slice line)
+{
+	char id[EVENTS_ID];
+
+	events_id(LISTENER_STREAM, ++s->told, id);
+	events_keep(&s->events, LISTENER_STREAM, s->told, line.p, line.n);
+	if (s->listener != NULL)
+		conn_event(s->listener, id, line.p, line.n);
+}
+
+static void
+on_listener_gone(void *ctx)
+{
+	struct session *s = ctx;
+
+	s->listener = NULL;
+}
+
+struct replay {
+	struct conn *c;
+	uint64_t stream;
+};
+
+static void
+replay_one(void *ctx, uint64_t number, const char *data, size_t n)
+{
+	struct replay *r = ctx;
+	char id[EVENTS_ID];
+
+	events_id(r->stream, number, id);
+	conn_event(r->c, id, data, n);
+}
+
+static void
+listen_for_all(struct session *s, struct conn *c)
+{
+	struct conn *before = s->listener;
+
+	s->listener = c;
+	conn_expects(c, on_listener_gone, s);
+	if (before != NULL)
+		conn_stream_end(before);
+}
+
+int
+session_listen(struct session *s, struct conn *c, const char *after)
+{
+	uint64_t stream = LISTENER_STREAM, number = UINT64_MAX;
+	struct exchange *x = NULL;
+
+	if (after[0] != '\0' && events_id_read(after, &stream, &number) < 0)
+		return -ATS_E_NOENT;
+	if (stream != LISTENER_STREAM) {
+		TAILQ_FOREACH(x, &s->exchanges, link)
+			if (x->stream == stream)
+				break;
+		if (x == NULL && !events_have(&s->events, stream))
+			return -ATS_E_NOENT;
+	}
+	session_used(s);
+	conn_stream(c, NULL);
+	if (stream == LISTENER_STREAM) {
+		listen_for_all(s, c);
+	} else if (x != NULL) {
+		if (x->conn != NULL)
+			conn_stream_end(x->conn);
+		x->conn = c;
+		conn_expects(c, on_conn_gone, x);
+		again_in(x, BEAT_S);
+	}
+	events_after(&s->events, stream, number, replay_one, &(struct replay){ c, stream });
+	if (stream != LISTENER_STREAM && x == NULL)
+		conn_stream_end(c);	/* the answer was among them */
+	return 0;
+}

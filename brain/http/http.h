@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ats-http: MCP over Streamable HTTP (specification 2025-11-25, Transports), as a process of its
+ * own that is a client of brain like any other. What its files share. Peers are whoever reaches
+ * the port, and, past the token, the user's MCP clients. */
+#ifndef ATS_HTTP_HTTP_H
+#define ATS_HTTP_HTTP_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "brain/http/gate.h"
+#include "brain/http/options.h"
+#include "common/secret.h"
+
+#define HTTP_CONNS_MAX 256u		/* at a time; at it the oldest that asks nothing goes */
+#define HTTP_HEAD_MAX 16384u		/* bytes of a request's head */
+#define HTTP_SESSIONS_MAX 256u		/* in memory; at it the one unused longest is put away */
+#define HTTP_REQUESTS_MAX 256u		/* of a session at a time */
+
+struct event;
+struct event_base;
+struct conn;
+struct session;
+TAILQ_HEAD(conn_list, conn);
+TAILQ_HEAD(session_list, session);
+
+struct http {
+	struct event_base *base;
+	const struct options *opt;
+	struct ats_secret *token;
+	struct gate gate;
+	int listener;
+	struct event *acceptable, *resume, *turn_end, *sig_int, *sig_term;
+	struct conn_list conns, dead;	/* the oldest first */
+	size_t nconns;
+	struct session_list sessions;	/* the one unused longest first */
+	size_t nsessions;
+};
+
+#endif

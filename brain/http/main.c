@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ats-http: the steps of the start, in order. Runs as the user; it ends with SIGTERM or SIGINT. */
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "brain/http/confine.h"
+#include "brain/http/conn.h"
+#include "brain/http/http.h"
+#include "brain/http/listen.h"
+#include "brain/http/session.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+#define TOKEN_MIN 32			/* bytes: as many as nobody guesses */
+#define TOKEN_MAX 4096
+
+/* The whole content but white space at its end. */
+static int
+read_token(const char *path, struct ats_secret **ret, struct ats_err *err)
+{
+	int fd ATS_CLEANUP_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char text[TOKEN_MAX + 1];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return ats_err_sys(err, "--token-file: %s", path);
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 ||
+	    (st.st_uid != geteuid() && st.st_uid != 0))
+		return ats_err_set(err, ATS_E_PERM, "--token-file: %s must be a file of yours that "
+		    "nobody else reads (chmod 600)", path);
+	n = ats_fd_read(fd, text, sizeof(text));
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == ' '))
+		n--;
+	if (n < TOKEN_MIN || n > TOKEN_MAX)
+		return ats_err_set(err, ATS_E_INVAL, "--token-file: %s: expected %d to %d bytes; "
+		    "openssl rand -hex 32 makes some", path, TOKEN_MIN, TOKEN_MAX);
+	for (ssize_t i = 0; i < n; i++)
+		if (text[i] <= ' ' || text[i] > '~')
+			return ats_err_set(err, ATS_E_INVAL, "--token-file: %s: expected one line "
+			    "of visible ASCII", path);
+	return ats_secret_new(text, (size_t)n, ret, err);
+}
+
+static const char *
+find_workspace(const char *given, struct ats_err *err)
+{
+	static char path[ATS_PATH_MAX];
+	char *full = realpath(given == NULL ? "." : given, NULL);
+
+	if (full == NULL || strlen(full) >= sizeof(path)) {
+		(void)ats_err_sys(err, "--workspace: %s", given == NULL ? "." : given);
+		return NULL;
+	}
+	(void)snprintf(path, sizeof(path), "%s", full);
+	free(full);
+	return path;
+}
+
+static void
+on_turn_end(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sessions_bury(arg);
+	conns_bury(arg);
+}
+
+static void
+on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	(void)fd;
+	(void)what;
+	(void)event_base_loopbreak(h->base);
+}
+
+static int
+make_parts(struct http *h, struct ats_err *err)
+{
+	TAILQ_INIT(&h->conns);
+	TAILQ_INIT(&h->dead);
+	TAILQ_INIT(&h->sessions);
+	h->gate = (struct gate){ .token = h->token, .hosts = h->opt->hosts,
+		.origins = h->opt->origins, .nhosts = h->opt->nhosts,
+		.norigins = h->opt->norigins, .any_host = h->opt->path != NULL,
+		.body_max = h->opt->body_max };
+	h->base = event_base_new();
+	if (h->base == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	h->turn_end = event_new(h->base, -1, 0, on_turn_end, h);
+	h->sig_int = evsignal_new(h->base, SIGINT, on_signal, h);
+	h->sig_term = evsignal_new(h->base, SIGTERM, on_signal, h);
+	if (h->turn_end == NULL || h->sig_int == NULL || h->sig_term == NULL ||
+	    event_add(h->sig_int, NULL) < 0 || event_add(h->sig_term, NULL) < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	return listen_start(h, err);
+}
+
+static void
+free_parts(struct http *h)
+{
+	sessions_free(h);
+	conns_free(h);
+	listen_close(h);
+	event_free(h->turn_end);
+	event_free(h->sig_int);
+	event_free(h->sig_term);
+	event_base_free(h->base);
+	ats_secret_free(h->token);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct options opt;
+	static struct http h = { .listener = -1 };
+	struct ats_err err = { 0 };
+	char where[ATS_PATH_MAX + 32];
+
+	options_parse(argc, argv, &opt);
+	ats_log_init("http", ATS_LOG_INFO, STDERR_FILENO);
+	(void)umask(077);
+	(void)signal(SIGPIPE, SIG_IGN);
+	h.opt = &opt;
+	opt.workspace = find_workspace(opt.workspace, &err);
+	if (opt.workspace == NULL || read_token(opt.token_file, &h.token, &err) < 0 ||
+	    listen_open(&h, where, sizeof(where), &err) < 0 || make_parts(&h, &err) < 0 ||
+	    confine_http(&h, &err) < 0)
+		ats_fatal("%s", err.text);
+	/* Who started it may wait for this line. */
+	(void)printf("%s\n", where);
+	(void)fflush(stdout);
+	ats_log(ATS_LOG_INFO, "listening", "at=%s workspace=\"%s\"", where, opt.workspace);
+	(void)event_base_dispatch(h.base);
+	ats_log(ATS_LOG_INFO, "ats-http ends", NULL);
+	free_parts(&h);
+	return 0;
+}

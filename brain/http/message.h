@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One JSON-RPC message of a body, as far as the transport must know it. Pure. */
+#ifndef ATS_HTTP_MESSAGE_H
+#define ATS_HTTP_MESSAGE_H
+
+#include "common/json.h"
+
+#define MESSAGE_ID_MAX 256u		/* raw bytes of an id, and of a progress token */
+
+struct message {			/* pointers into the body */
+	struct ats_slice id;		/* raw; p == NULL: a notification */
+	struct ats_slice method;	/* between the quotes, escaped; p == NULL: a response */
+	struct ats_slice token;		/* raw params._meta.progressToken, or p == NULL */
+	struct ats_slice whole;		/* the object, without what is around it */
+};
+/* 0, or the JSON-RPC error code and why; id is set as far as it was found. */
+int message_read(const char *body, size_t n, struct message *ret, const char **ret_why);
+
+/* What a line of the engine is: an answer to an id, or a notification. */
+struct said {
+	struct ats_slice id;		/* raw; p == NULL: no answer */
+	struct ats_slice token;		/* of notifications/progress, raw; p == NULL: another */
+	struct ats_slice result;	/* raw, or p == NULL */
+};
+/* Scans the line. -ATS_E_JSON when it is none of both. */
+ATS_NODISCARD int message_said(struct ats_slice line, struct said *ret);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of ats-http; they are the user's. */
+#include "brain/http/options.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/addr.h"
+#include "common/err.h"
+
+#define BODY_MAX (16u << 20)
+
+static const char usage_text[] =
+    "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH] [--workspace DIR]\n"
+    "                [--runtime DIR] [--host NAME]... [--origin ORIGIN]...\n"
+    "\n"
+    "MCP over Streamable HTTP at http://ADDRESS:PORT/mcp, for brain's sandbox of DIR.\n"
+    "  --token-file FILE  what a client must send as Authorization: Bearer; 0600, 32 bytes\n"
+    "  --listen ADDRESS   127.0.0.1:8765 when nothing is said; an address of this machine's own\n"
+    "                     loopback, or unix:PATH\n"
+    "  --workspace DIR    the workspace; the current directory when nothing is said\n"
+    "  --runtime DIR      where brain's sockets are\n"
+    "  --host NAME        another Host that requests may name (behind a proxy)\n"
+    "  --origin ORIGIN    a web page's origin that may ask; none when nothing is said\n"
+    "  --help, --version\n";
+
+static void __attribute__((noreturn, format(printf, 1, 2)))
+wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)fputs("ats-http: ", stderr);
+	va_start(ap, fmt);
+	(void)vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	(void)fputs("; ats-http --help lists the options\n", stderr);
+	exit(2);
+}
+
+static void
+take_listen(struct options *o, const char *text)
+{
+	struct ats_err err = { 0 };
+	struct ats_addr a;
+	char url[ATS_ADDR_MAX];
+
+	o->path = NULL;
+	o->host[0] = '\0';
+	if (strncmp(text, "unix:", 5) == 0) {
+		o->path = text + 5;
+		if (o->path[0] != '/')
+			wrong("--listen: unix: wants an absolute path");
+		return;
+	}
+	(void)snprintf(url, sizeof(url), "tcp://%s", text);
+	if (ats_addr_parse(url, &a, &err) < 0)
+		wrong("--listen: %s", err.text);
+	if (!ats_addr_is_local(&a) || strlen(a.host) >= sizeof(o->host))
+		wrong("--listen: %s is not of loopback; put a proxy with TLS before it", a.host);
+	(void)snprintf(o->host, sizeof(o->host), "%s", strcmp(a.host, "localhost") == 0 ?
+	    "127.0.0.1" : a.host);
+	o->port = a.port;
+}
+
+static void
+take_name(const char *what, const char **names, unsigned *n, const char *name)
+{
+	if (*n == OPTIONS_NAMES_MAX)
+		wrong("%s: %u at most", what, OPTIONS_NAMES_MAX);
+	if (name[0] == '\0' || strpbrk(name, " \t\r\n,") != NULL)
+		wrong("%s: expected one name", what);
+	names[(*n)++] = name;
+}
+
+static void
+find_sockets(struct options *o, const char *runtime)
+{
+	struct ats_places places = { 0 };
+	struct ats_err err = { 0 };
+
+	if (runtime == NULL && ats_places_find(&places, &err) < 0)
+		wrong("%s", err.text);
+	if (runtime == NULL)
+		runtime = places.runtime;
+	if (strlen(runtime) >= ATS_PATH_MAX)
+		wrong("--runtime: the path is too long");
+	(void)snprintf(o->vault, sizeof(o->vault), "%s/vault.sock", runtime);
+	(void)snprintf(o->door, sizeof(o->door), "%s/brain.sock", runtime);
+}
+
+void
+options_parse(int argc, char **argv, struct options *ret)
+{
+	static const struct option longs[] = {
+		{ "listen", required_argument, NULL, 'l' },
+		{ "token-file", required_argument, NULL, 't' },
+		{ "workspace", required_argument, NULL, 'w' },
+		{ "runtime", required_argument, NULL, 'r' },
+		{ "host", required_argument, NULL, 'H' },
+		{ "origin", required_argument, NULL, 'o' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *runtime = NULL;
+	int opt;
+
+	*ret = (struct options){ .body_max = BODY_MAX };
+	take_listen(ret, "127.0.0.1:8765");
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":Vh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'l':
+			take_listen(ret, optarg);
+			break;
+		case 't':
+			ret->token_file = optarg;
+			break;
+		case 'w':
+			ret->workspace = optarg;
+			break;
+		case 'r':
+			runtime = optarg;
+			break;
+		case 'H':
+			take_name("--host", ret->hosts, &ret->nhosts, optarg);
+			break;
+		case 'o':
+			take_name("--origin", ret->origins, &ret->norigins, optarg);
+			break;
+		case 'V':
+			(void)puts("ats-http " ATS_VERSION);
+			exit(fflush(stdout) == 0 ? 0 : 1);
+		case 'h':
+			(void)fputs(usage_text, stdout);
+			exit(fflush(stdout) == 0 ? 0 : 1);
+		case ':':
+			wrong("%s wants a value", argv[optind - 1]);
+		default:
+			wrong("unknown option %s", argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		wrong("%s is no option", argv[optind]);
+	if (ret->token_file == NULL)
+		wrong("--token-file is missing: whoever has its content may use the tools");
+	find_sockets(ret, runtime);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session of MCP over HTTP, and its requests under way. Its id carries its own proof, so that
+ * one that this process has put away, or that the process before it made, is taken up again. */
+#ifndef ATS_HTTP_SESSION_H
+#define ATS_HTTP_SESSION_H
+
+#include "brain/http/conn.h"
+#include "brain/http/message.h"
+
+#define SESSION_REVISION_MAX 17u
+
+struct session;
+
+/* A new one; NULL without memory. */
+struct session *session_new(struct http *h);
+/* One that is in memory, or was once; NULL: unknown, or the proof is wrong. revision: what the
+ * client says that was agreed; for one that must be taken up again. */
+struct session *session_find(struct http *h, const char *id, const char *revision);
+const char *session_id(const struct session *s);
+/* Sends a request; c is answered later. -ATS_E_EXISTS: its id is under way, -ATS_E_FULL,
+ * -ATS_E_NOMEM: c is not. */
+ATS_NODISCARD int session_ask(struct session *s, struct conn *c, const struct message *m);
+/* Sends a notification. */
+void session_note(struct session *s, const struct message *m);
+/* c becomes a stream: of what is no answer, or, after an event id, of what came after it in that
+ * stream. -ATS_E_NOENT: no such event. */
+ATS_NODISCARD int session_listen(struct session *s, struct conn *c, const char *after);
+/* The client ends it: for brain, too. */
+void session_end(struct session *s);
+void sessions_bury(struct http *h);
+void sessions_free(struct http *h);
+
+#endif
