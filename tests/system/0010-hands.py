@@ -72,7 +72,7 @@ def _(home):
 
 @ats.test("a frame of the other side ends the link, not hands")
 def _(home):
-    refused(home, "protocol", ats.Link.pack("result", 1, {"outcome": "done"}))
+    refused(home, "protocol", ats.Link.pack("event.stdout", 1, {"offset": 0}))
 
 
 @ats.test("an unknown kind ends the link, not hands")
