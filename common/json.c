@@ -176,7 +176,9 @@ name_add(struct scan *sc, size_t off, size_t len)
 	case -ATS_E_EXISTS:
 		return bad(sc, "member name used twice");
 	default:
-		return bad(sc, "too many members");
+		/* With more space it may do. */
+		return sc->names.max < ATS_JSON_OPEN_KEYS ? -ATS_E_FULL :
+		    bad(sc, "too many members");
 	}
 }
 
@@ -318,20 +320,50 @@ scan_all(struct scan *sc)
 	return sc->i == sc->n ? 0 : bad(sc, "bytes after the value");
 }
 
+/* sc->names has its space. */
+static int
+scan_from_start(struct scan *sc, const char *s, size_t n, struct ats_err *err)
+{
+	sc->s = s;
+	sc->n = n;
+	sc->i = 0;
+	sc->err = err;
+	sc->depth = 0;
+	sc->object = 0;
+	ats_json_names_init(&sc->names, s, n);
+	return scan_all(sc);
+}
+
+/* A function of its own, for its stack. */
+static int __attribute__((noinline))
+scan_many(const char *s, size_t n, struct ats_err *err)
+{
+	struct ats_json_name v[ATS_JSON_OPEN_KEYS] __attribute__((uninitialized));
+	uint16_t set[ATS_JSON_SLOTS] __attribute__((uninitialized));
+	struct scan sc __attribute__((uninitialized));
+
+	sc.names.v = v;
+	sc.names.set = set;
+	sc.names.max = ATS_JSON_OPEN_KEYS;
+	sc.names.slots = ATS_JSON_SLOTS;
+	return scan_from_start(&sc, s, n, err);
+}
+
 int
 ats_json_scan(const char *s, size_t n, struct ats_err *err)
 {
-	/* Not cleared: 32 KiB of which a usual text touches a few lines. */
+	/* Not cleared: a usual text touches a few lines of them. */
+	struct ats_json_name v[ATS_JSON_FEW_KEYS] __attribute__((uninitialized));
+	uint16_t set[ATS_JSON_FEW_SLOTS] __attribute__((uninitialized));
 	struct scan sc __attribute__((uninitialized));
+	int rc;
 
 	if (n > UINT32_MAX / 2)
 		return ats_err_set(err, ATS_E_TOOBIG, "JSON of %zu bytes", n);
-	sc.s = s;
-	sc.n = n;
-	sc.i = 0;
-	sc.err = err;
-	sc.depth = 0;
-	sc.object = 0;
-	ats_json_names_init(&sc.names, s, n);
-	return scan_all(&sc);
+	sc.names.v = v;
+	sc.names.set = set;
+	sc.names.max = ATS_JSON_FEW_KEYS;
+	sc.names.slots = ATS_JSON_FEW_SLOTS;
+	rc = scan_from_start(&sc, s, n, err);
+	return rc == -ATS_E_FULL ? scan_many(s, n, err) : rc;
 }

@@ -13,6 +13,10 @@
 #include "common/json.h"
 
 #define ATS_JSON_SLOTS 4096u	/* a power of two > ATS_JSON_OPEN_KEYS */
+/* The same for a usual text, which is small: 32 KiB of stack are eight pages of a process, of
+ * which a fresh one has to get each. */
+#define ATS_JSON_FEW_KEYS 64u
+#define ATS_JSON_FEW_SLOTS 256u
 
 static inline bool
 ats_json_is_special(unsigned char c)
@@ -93,12 +97,14 @@ struct ats_json_names {
 	const char *s;
 	size_t len;
 	uint64_t seed;
-	uint32_t n;
+	uint32_t n, max;		/* in v */
+	uint32_t slots;			/* in set, a power of two > max */
 	bool set_clean;
-	struct ats_json_name v[ATS_JSON_OPEN_KEYS];
-	uint16_t set[ATS_JSON_SLOTS];	/* index into v + 1, 0 free */
+	struct ats_json_name *v;	/* borrowed, as set is */
+	uint16_t *set;			/* index into v + 1, 0 free */
 };
 
+/* v, max, set and slots are the caller's to fill in. */
 void ats_json_names_init(struct ats_json_names *nm, const char *s, size_t len);
 /* The name at [off, off+len) of the object whose names begin at v[first]. -ATS_E_FULL, or
  * -ATS_E_EXISTS when the object has it already. */

@@ -100,9 +100,9 @@ static bool
 set_add(struct ats_json_names *nm, uint32_t k, uint32_t first)
 {
 	struct ats_json_name *me = &nm->v[k];
-	uint32_t slot = me->hash & (ATS_JSON_SLOTS - 1);
+	uint32_t slot = me->hash & (nm->slots - 1);
 
-	for (; nm->set[slot] != 0; slot = (slot + 1) & (ATS_JSON_SLOTS - 1)) {
+	for (; nm->set[slot] != 0; slot = (slot + 1) & (nm->slots - 1)) {
 		uint32_t other = nm->set[slot] - 1u;
 
 		if (other >= first && nm->v[other].hash == me->hash &&
@@ -130,7 +130,7 @@ ats_json_names_add(struct ats_json_names *nm, uint32_t first, size_t off, size_t
 {
 	uint32_t k = nm->n, n = k - first;
 
-	if (n >= ATS_JSON_MAX_KEYS || k >= ATS_JSON_OPEN_KEYS)
+	if (n >= ATS_JSON_MAX_KEYS || k >= nm->max)
 		return -ATS_E_FULL;
 	nm->v[k] = (struct ats_json_name){
 		.hash = name_hash(nm->seed ^ first,
@@ -145,7 +145,7 @@ ats_json_names_add(struct ats_json_names *nm, uint32_t first, size_t off, size_t
 		return 0;
 	}
 	if (!nm->set_clean) {
-		memset(nm->set, 0, sizeof(nm->set));
+		memset(nm->set, 0, nm->slots * sizeof(nm->set[0]));
 		nm->set_clean = true;
 	}
 	if (n == SMALL_OBJECT) {

@@ -132,6 +132,27 @@ START_TEST(scan_keeps_names_of_nested_objects_apart)
 }
 END_TEST
 
+/* So many open names, none of them in a large object. */
+START_TEST(scan_finds_duplicates_in_deep_small_objects)
+{
+	struct ats_buf b;
+
+	ats_buf_init(&b, 1 << 20);
+	for (int dup = 0; dup < 2; dup++) {
+		ats_buf_reset(&b);
+		for (int d = 0; d < ATS_JSON_DEPTH; d++)
+			ck_assert_int_eq(
+			    ats_buf_add_str(&b, "{\"a\":1,\"b\":2,\"c\":3,\"in\":"), 0);
+		ck_assert_int_eq(ats_buf_add_char(&b, '0'), 0);
+		for (int d = 0; d < ATS_JSON_DEPTH; d++)
+			ck_assert_int_eq(ats_buf_addf(&b, ",\"%s\":4}",
+			    dup && d == ATS_JSON_DEPTH / 2 ? "b" : "d"), 0);
+		ck_assert_int_eq(ats_json_scan(b.data, b.len, NULL), dup ? -ATS_E_JSON : 0);
+	}
+	ats_buf_done(&b);
+}
+END_TEST
+
 START_TEST(scan_of_many_large_objects_is_quick)
 {
 	struct ats_buf b;
@@ -441,7 +462,8 @@ END_TEST
 ATS_UNIT_MAIN("json", scan_accepts_strict_json, scan_refuses_anything_else,
     scan_refuses_bad_utf8_and_says_where, scan_caps_the_depth,
     scan_finds_duplicates_among_any_number_of_members,
-    scan_keeps_names_of_nested_objects_apart, scan_of_many_large_objects_is_quick,
+    scan_keeps_names_of_nested_objects_apart,
+    scan_finds_duplicates_in_deep_small_objects, scan_of_many_large_objects_is_quick,
     iter_walks_members_and_elements, key_is_compares_unescaped,
     integers_out_of_range_or_form_are_refused, strings_are_unescaped_and_nul_is_refused,
     writer_puts_commas_keys_and_escapes, writer_keeps_its_first_error,
