@@ -4,10 +4,14 @@
 #ifndef ATS_HANDS_WORKER_WARM_H
 #define ATS_HANDS_WORKER_WARM_H
 
+/* For a zygote, when it is set up: what it has freed lies all over its heap, in lists that a
+ * child's malloc(3) would walk, write to and take from, a page to copy for each. Takes it out of
+ * use for good; children find room in one place, at the end. Without memory it does less. */
+void warm_settle(void);
 /* After a fork each page that is written costs a fault of its own. Makes the pages that an
- * ordinary job writes (the heap as it is, 48 KiB of stack below the caller) the process's own
- * in two calls, madvise(2) MADV_POPULATE_WRITE, Linux 5.14; an older kernel has them touched
- * one by one. Never fails: what is not warm is slower. */
+ * ordinary job writes (40 KiB of that room, 24 KiB of stack below the caller) the process's own
+ * in two calls, madvise(2) MADV_POPULATE_WRITE, Linux 5.14; an older kernel has the stack touched
+ * page by page. Never fails: what is not warm is slower. */
 void warm_memory(void);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,6 +30,7 @@
 #include "hands/worker/job.h"
 #include "hands/worker/monitor.h"
 #include "hands/worker/tree.h"
+#include "hands/worker/warm.h"
 #include "hands/worker/worker.h"
 
 struct slot {
@@ -360,7 +360,7 @@ start(struct zygote *z, enum ats_profile profile, struct ats_err *err)
 		rc = own_place_open(&z->child.sockets, &z->box, err);
 	if (shell)
 		fill_low();
-	(void)malloc_trim(0);
+	warm_settle();
 	return rc;
 }
 
