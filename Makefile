@@ -132,10 +132,14 @@ PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-http $(BUILD)/at
 .PHONY: all clean help
 all: $(PROGRAMS)
 
-$(PROBED):
+# What a worker touches lies side by side in the program, where the linker can do that.
+ORDER_LD := hands/worker/order.ld
+$(PROBED): $(ORDER_LD)
 	@mkdir -p $(@D)
 	@echo 'WARN := $(call probe,$(WARN_WANTED))' > $@
 	@echo 'HARDEN := $(call probe,$(HARDEN_WANTED))' >> $@
+	@echo 'ORDER := $(shell echo 'int main(void) { return 0; }' | $(CC) $(LDFLAGS) -x c - -o /dev/null \
+		-Wl,-T,$(ORDER_LD) 2>/dev/null && echo -Wl,-T,$(ORDER_LD))' >> $@
 
 $(O)/%.o: %.c | $(PROBED)
 	@mkdir -p $(@D)
@@ -150,8 +154,8 @@ $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
 $(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO))
-$(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O))
-	$(call link,$(STATIC),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
+$(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O)) $(ORDER_LD)
+	$(call link,$(STATIC) $(ORDER),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
 	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CRYPTO))
 
