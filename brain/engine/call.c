@@ -11,11 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain/engine/answer.h"
 #include "brain/engine/cache.h"
-#include "brain/engine/client.h"
 #include "brain/engine/dispatch.h"
-#include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/exec.h"
@@ -28,8 +25,6 @@
 #include "common/log.h"
 #include "common/map.h"
 
-#define PROGRESS_US 200000
-#define NEWEST_MAX (24u << 10)	/* 8 KiB in which each byte had to be replaced */
 #define ABANDONED_MAX 32
 #define COMMIT_AGAIN_US 1000000
 
@@ -66,7 +61,7 @@ call_new(struct engine *e, uint64_t id, const char *key)
 	c->id = id;
 	c->created_us = ats_clock_us();
 	TAILQ_INIT(&c->waiters);
-	ats_buf_init(&c->newest, NEWEST_MAX);
+	ats_buf_init(&c->newest, CALL_NEWEST_MAX);
 	c->timer = event_new(e->base, -1, 0, on_timer, c);
 	c->key = key == NULL ? NULL : strdup(key);
 	if (c->timer == NULL || (key != NULL && c->key == NULL) ||
@@ -126,53 +121,11 @@ call_drop(struct call *c)
 	free(c);
 }
 
-/* ---- waiters --------------------------------------------------------------------- */
-
-int
-call_waiter_add(struct call *c, const struct call_ask *ask)
-{
-	size_t n = ask->rpc_id.n, tn = ask->progress_token.n;
-	struct waiter *w = calloc(1, sizeof(*w) + n + tn + 2);
-
-	if (w == NULL)
-		return -ATS_E_NOMEM;
-	memcpy(w->id, ask->rpc_id.p, n);
-	w->token = w->id + n + 1;
-	if (tn > 0)
-		memcpy(w->id + n + 1, ask->progress_token.p, tn);
-	w->progress = tn > 0;
-	w->call = c;
-	w->client = ask->client;
-	w->form = ask->form;
-	TAILQ_INSERT_TAIL(&c->waiters, w, of_call);
-	TAILQ_INSERT_TAIL(&ask->client->waiters, w, of_client);
-	ask->client->nwaiters++;
-	return 0;
-}
-
-void
-call_waiter_drop(struct waiter *w)
-{
-	TAILQ_REMOVE(&w->call->waiters, w, of_call);
-	TAILQ_REMOVE(&w->client->waiters, w, of_client);
-	w->client->nwaiters--;
-	free(w);
-}
-
-struct waiter *
-call_waiter_find(struct client *cl, struct ats_slice rpc_id)
-{
-	struct waiter *w;
-
-	TAILQ_FOREACH(w, &cl->waiters, of_client)
-		if (strlen(w->id) == rpc_id.n && memcmp(w->id, rpc_id.p, rpc_id.n) == 0)
-			return w;
-	return NULL;
-}
+/* ---- limits ---------------------------------------------------------------------- */
 
 /* Nobody waits: what has no effect, or only one on a client's pipes, need not go on. */
-static void
-orphaned(struct call *c)
+void
+call_orphaned(struct call *c)
 {
 	if (c->finishing)
 		return;		/* its waiters leave one by one */
@@ -187,22 +140,6 @@ orphaned(struct call *c)
 	c->orphan_us = ats_clock_us() + c->e->set.orphan_ms * 1000;
 	call_timer_set(c);
 }
-
-void
-call_client_gone(struct client *cl)
-{
-	struct waiter *w;
-	struct call *c;
-
-	while ((w = TAILQ_FIRST(&cl->waiters)) != NULL) {
-		c = w->call;
-		call_waiter_drop(w);
-		if (TAILQ_EMPTY(&c->waiters))
-			orphaned(c);
-	}
-}
-
-/* ---- limits ---------------------------------------------------------------------- */
 
 void
 call_timer_set(struct call *c)
@@ -366,26 +303,6 @@ calls_session_closed(struct calls *t, struct session *s)
 
 /* ---- the end --------------------------------------------------------------------- */
 
-static void
-answer(struct waiter *w, const struct outcome *o, const char *notice)
-{
-	struct client *cl = w->client;
-	size_t mark;
-
-	if (cl->dead)
-		return;
-	mark = cl->out.len;
-	if (answer_write(&cl->out, w->form, w->id, w->call->id, o, notice) < 0) {
-		client_drop(cl, "no room for an answer");
-		return;
-	}
-	batch_answered(cl, (struct ats_slice){ w->id, strlen(w->id) }, mark);
-	if (cl->nwaiters == 0)	/* no other answer can go with it: it need not wait */
-		client_write(cl);
-	else
-		client_flush(cl);
-}
-
 /* The journal is full: the answer stays in memory until it can be written. */
 static bool
 keep_uncommitted(struct call *c, const struct outcome *o)
@@ -426,29 +343,6 @@ remember(struct call *c, const struct outcome *o)
 	return !keep_uncommitted(c, o) && keeps;
 }
 
-static void
-tell_waiters(struct call *c, const struct outcome *o)
-{
-	char *notice = NULL;
-	struct waiter *w;
-
-	if (c->session != NULL && !TAILQ_EMPTY(&c->waiters) && c->exec == NULL &&
-	    !c->validate) {
-		notice = c->session->notice;
-		c->session->notice = NULL;
-	}
-	/* A client that is dropped meanwhile takes its own waiters away, this one included
-	 * only after it was unlinked here. */
-	while ((w = TAILQ_FIRST(&c->waiters)) != NULL) {
-		TAILQ_REMOVE(&c->waiters, w, of_call);
-		TAILQ_REMOVE(&w->client->waiters, w, of_client);
-		w->client->nwaiters--;
-		answer(w, o, notice);
-		free(w);
-	}
-	free(notice);
-}
-
 void
 call_finish(struct call *c, const struct outcome *o)
 {
@@ -460,7 +354,7 @@ call_finish(struct call *c, const struct outcome *o)
 	turns_leave(c);
 	with.total_us = ats_clock_us() - c->created_us;
 	ack = journaled && remember(c, &with);
-	tell_waiters(c, &with);
+	call_tell_waiters(c, &with);
 	/* The client first: nobody waits for the rest. */
 	if (!journaled)
 		remember_pure(c, &with);
@@ -513,7 +407,7 @@ call_finish_unknown(struct call *c, int code, const char *why)
 	struct ats_buf text;
 	int rc;
 
-	ats_buf_init(&text, 2 * NEWEST_MAX);
+	ats_buf_init(&text, 2 * CALL_NEWEST_MAX);
 	rc = ats_buf_addf(&text,
 	    "The outcome of this call is unknown: %s. It may have run in part or to its end; ",
 	    why);
@@ -534,57 +428,4 @@ call_finish_unknown(struct call *c, int code, const char *why)
 	o.payload.n = text.len;
 	call_finish(c, &o);
 	ats_buf_done(&text);
-}
-
-/* ---- progress -------------------------------------------------------------------- */
-
-static void
-send_progress(struct waiter *w, const char *message)
-{
-	struct client *cl = w->client;
-	size_t mark = cl->out.len;
-	struct ats_json_w j;
-
-	ats_json_w_init(&j, &cl->out);
-	ats_json_w_object(&j, NULL);
-	ats_json_w_str(&j, "jsonrpc", "2.0");
-	ats_json_w_str(&j, "method", "notifications/progress");
-	ats_json_w_object(&j, "params");
-	ats_json_w_raw(&j, "progressToken", w->token, strlen(w->token));
-	ats_json_w_u64(&j, "progress", ++w->progress_n);
-	/* The oldest revision has no message. */
-	if (cl->revision == NULL || strcmp(cl->revision, "2024-11-05") != 0)
-		ats_json_w_str(&j, "message", message);
-	ats_json_w_end(&j);
-	ats_json_w_end(&j);
-	if (j.rc == 0)
-		j.rc = ats_buf_add_char(&cl->out, '\n');
-	if (j.rc < 0)
-		ats_buf_truncate(&cl->out, mark);
-	else
-		client_flush(cl);
-}
-
-void
-call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m, struct ats_slice newest)
-{
-	uint64_t now = ats_clock_us();
-	const char *message = m->message;
-	struct waiter *w;
-
-	free(c->last_line);
-	c->last_line = strdup(message);
-	if (newest.n > 0) {
-		ats_buf_reset(&c->newest);
-		c->printed = m->done;
-		if (ats_utf8_repair(&c->newest, newest.p, newest.n) < 0)
-			ats_buf_reset(&c->newest);
-	}
-	TAILQ_FOREACH(w, &c->waiters, of_call) {
-		if (!w->progress || w->client->dead || w->client->out.len > (1u << 20) ||
-		    now - w->progress_us < PROGRESS_US)
-			continue;
-		w->progress_us = now;
-		send_progress(w, message);
-	}
 }

@@ -14,8 +14,8 @@
 
 #define CALL_PURE_BIT (UINT64_C(1) << 63)	/* ids of calls that are not journaled */
 #define CALL_KEY_MAX 320
+#define CALL_NEWEST_MAX (24u << 10)	/* 8 KiB in which each byte had to be replaced */
 
-struct client;
 struct engine;
 struct exec;
 struct ats_msg_EVENT_PROGRESS;
@@ -25,17 +25,35 @@ struct session;
 enum call_form { CALL_FORM_MCP, CALL_FORM_ATS, CALL_FORM_EXEC, CALL_FORM_VALIDATE };
 
 struct waiter {
-	TAILQ_ENTRY(waiter) of_call, of_client;
+	TAILQ_ENTRY(waiter) of_call, of_asker;
 	struct call *call;
-	struct client *client;
+	struct asker *asker;
 	enum call_form form;
 	bool progress;
 	uint64_t progress_us;		/* when the last was sent */
 	uint64_t progress_n;
 	const char *token;		/* raw JSON, in id[] */
-	char id[];			/* raw JSON-RPC id, NUL, token, NUL */
+	char id[];			/* raw id of the request, NUL, token, NUL */
 };
 TAILQ_HEAD(waiter_list, waiter);
+
+struct call_answer {			/* all borrowed */
+	enum call_form form;
+	const char *id;			/* of the request, raw */
+	uint64_t call;
+	const struct outcome *outcome;
+	const char *notice;		/* one more text for the model, or NULL */
+};
+/* Who asks for calls: a client of the door, or the programs in a sandbox (relay.h). */
+struct asker {
+	/* What became of one request; its waiter, if it had one, is no longer counted. */
+	void (*answer)(struct asker *a, const struct call_answer *answer);
+	/* Only for waiters that want it, and not too often. */
+	void (*progress)(struct asker *a, struct waiter *w, const char *message);
+	void *owner;
+	struct waiter_list waiters;
+	size_t nwaiters;
+};
 
 enum call_state {
 	CALL_QUEUED,	/* waits for its sandbox */
@@ -98,7 +116,7 @@ struct call_ask {			/* all borrowed */
 	struct ats_slice input;		/* scanned JSON object */
 	const char *key;		/* idempotency key of the client, or NULL */
 	uint64_t timeout_ms;		/* 0: the tool's own */
-	struct client *client;
+	struct asker *asker;
 	enum call_form form;		/* CALL_FORM_VALIDATE: only the tool's checks */
 	struct ats_slice rpc_id, progress_token;	/* raw JSON; token may be empty */
 	struct exec *exec;		/* taken on success */
@@ -119,11 +137,11 @@ void call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt
     ATS_PRINTF(4, 5);
 /* Cancels for everybody: a queued call ends at once, a running one is asked to. */
 void call_cancel(struct call *c);
-/* The client took its request back: no answer will go to it. */
+/* The asker took its request back: no answer will go to it. */
 void call_waiter_drop(struct waiter *w);
-/* All waiters of a client that is gone. */
-void call_client_gone(struct client *cl);
-struct waiter *call_waiter_find(struct client *cl, struct ats_slice rpc_id);
+/* All waiters of an asker that is gone. */
+void call_asker_gone(struct asker *a);
+struct waiter *call_waiter_find(struct asker *a, struct ats_slice rpc_id);
 /* By the client's own id ("id:..." is tried first, then the rest). NULL if not alive. */
 struct call *call_find_key(const struct calls *t, const struct session *s, const char *call_id);
 /* Progress of a running call. */
@@ -165,6 +183,10 @@ struct calls {
 /* A call in the tables; key is the full one or NULL. */
 struct call *call_new(struct engine *e, uint64_t id, const char *key);
 ATS_NODISCARD int call_waiter_add(struct call *c, const struct call_ask *ask);
+/* The last waiter has left. c may be gone after it. */
+void call_orphaned(struct call *c);
+/* Answers all waiters, and drops them. */
+void call_tell_waiters(struct call *c, const struct outcome *o);
 /* The part of the full key that is the client's. */
 const char *call_client_key(const struct call *c);
 const char *call_tool_name(const struct call *c);

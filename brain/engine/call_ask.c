@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain/engine/answer.h"
 #include "brain/engine/cache.h"
 #include "brain/engine/call.h"
 #include "brain/engine/dispatch.h"
-#include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/rpc.h"
@@ -128,25 +126,20 @@ reused(struct ats_err *err)
 	return ats_err_set(err, ATS_E_ID_REUSED, "%s", ats_err_text(ATS_E_ID_REUSED));
 }
 
-static int
-answer_now(const struct call_ask *ask, uint64_t call, const struct outcome *o,
-    struct ats_err *err)
+static void
+answer_now(const struct call_ask *ask, uint64_t call, const struct outcome *o)
 {
-	size_t mark = ask->client->out.len;
 	char id[RPC_ID_MAX + 1];
+	struct call_answer a = { .form = ask->form, .id = id, .call = call, .outcome = o };
 
 	memcpy(id, ask->rpc_id.p, ask->rpc_id.n);
 	id[ask->rpc_id.n] = '\0';
-	if (answer_write(&ask->client->out, ask->form, id, call, o, NULL) < 0)
-		return ats_err_set(err, ATS_E_NOMEM, "no room for an answer");
-	batch_answered(ask->client, ask->rpc_id, mark);
-	client_flush(ask->client);
+	ask->asker->answer(ask->asker, &a);
 	exec_free(ask->exec);
-	return 0;
 }
 
-static int
-answer_stored(const struct call_ask *ask, struct store_call *row, struct ats_err *err)
+static void
+answer_stored(const struct call_ask *ask, struct store_call *row)
 {
 	char text[256];
 
@@ -159,7 +152,7 @@ answer_stored(const struct call_ask *ask, struct store_call *row, struct ats_err
 		row->outcome.payload.n = strlen(text);
 		row->outcome.blocks.p = NULL;
 	}
-	return answer_now(ask, row->id, &row->outcome, err);
+	answer_now(ask, row->id, &row->outcome);
 }
 
 static int
@@ -189,7 +182,7 @@ join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_
 		return reused(err);
 	if (ask->tool == NULL)
 		return ats_err_set(err, ATS_E_BUSY, "this exec runs already");
-	if (ask->client->nwaiters >= c->e->set.client_calls_max)
+	if (ask->asker->nwaiters >= c->e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
 	if (c->input == NULL) {
 		rc = take_input(c, ask, err);
@@ -229,14 +222,13 @@ answer_unread(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 {
 	struct ats_err why = *err;
 	struct outcome o;
-	int rc;
 
 	(void)ats_err_set(&why, ATS_E_LOST, "Whether this call has run is not known: the engine "
 	    "was restarted and cannot read what it wrote before (%s). Check before you call again.",
 	    err->text);
 	o = unknown(why.text);
-	rc = answer_now(ask, store_next_id(e->store), &o, err);
-	return rc < 0 ? rc : 1;
+	answer_now(ask, store_next_id(e->store), &o);
+	return 1;
 }
 
 static bool
@@ -264,8 +256,8 @@ ask_again(struct engine *e, const struct call_ask *ask, const char *key, const c
 		if (strcmp(hit.digest, digest) != 0)
 			return reused(err);
 		if (hit.kept) {
-			rc = answer_now(ask, hit.call, &hit.outcome, err);
-			return rc < 0 ? rc : 1;
+			answer_now(ask, hit.call, &hit.outcome);
+			return 1;
 		}
 	}
 	if (is_pure(ask))
@@ -279,8 +271,8 @@ ask_again(struct engine *e, const struct call_ask *ask, const char *key, const c
 		return reused(err);
 	if (row.state != STORE_DONE)
 		row.outcome = unknown(ats_err_text(ATS_E_LOST));
-	rc = answer_stored(ask, &row, err);
-	return rc < 0 ? rc : 1;
+	answer_stored(ask, &row);
+	return 1;
 }
 
 static uint64_t
@@ -339,7 +331,7 @@ call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 			return rc < 0 ? rc : 0;
 	}
 	if (calls_count(e->calls) >= e->set.calls_max ||
-	    ask->client->nwaiters >= e->set.client_calls_max)
+	    ask->asker->nwaiters >= e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
 	return ask_new(e, ask, keyed ? key : NULL, digest, err);
 }

@@ -43,7 +43,7 @@ client_new(struct engine *e, int fd, uint64_t uid, int pid)
 	ats_fd_widen(fd);
 	c->uid = uid;
 	c->pid = pid;
-	TAILQ_INIT(&c->waiters);
+	client_asker_init(c);
 	TAILQ_INIT(&c->batches);
 	ats_buf_init(&c->in, e->set.line_bytes + 2 * READ_A_TURN);
 	ats_buf_init(&c->out, e->set.client_out_bytes);
@@ -95,7 +95,7 @@ client_drop(struct client *c, const char *why)
 	events_unsubscribe(c);
 	shut(c);
 	door_bury(c->e->door, c);
-	call_client_gone(c);
+	call_asker_gone(&c->asker);
 	c->session = NULL;
 	engine_idle_check(c->e);
 }
@@ -222,7 +222,7 @@ on_eof(struct client *c)
 	struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 
 	if (poll(&p, 1, 0) != 1 || (p.revents & (POLLHUP | POLLERR)) != 0 ||
-	    (c->nwaiters == 0 && c->out.len == 0)) {
+	    (c->asker.nwaiters == 0 && c->out.len == 0)) {
 		client_drop(c, "closed");
 		return;
 	}
@@ -304,7 +304,7 @@ write_out(struct client *c)
 	}
 	if (c->out.len == 0) {
 		keep_memory(c);
-		if (c->half_closed && c->nwaiters == 0)
+		if (c->half_closed && c->asker.nwaiters == 0)
 			client_drop(c, "closed");
 	}
 }

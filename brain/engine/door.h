@@ -33,8 +33,7 @@ struct client {
 	struct session *session;	/* attached, or NULL */
 	char nonce[CLIENT_NONCE_MAX + 1];
 	const char *revision;		/* of MCP, agreed on; NULL before */
-	struct waiter_list waiters;
-	size_t nwaiters;
+	struct asker asker;		/* of calls */
 	struct batch_list batches;	/* whose answers are collected */
 	size_t nbatched;
 	bool subscribed;

@@ -171,7 +171,7 @@ mcp_tools_call(struct rpc *r)
 		{ "arguments", RPC_OBJECT, false, 0, &args },
 		{ "_meta", RPC_OBJECT, false, 0, &meta },
 	};
-	struct call_ask ask = { .form = CALL_FORM_MCP, .client = r->client, .rpc_id = r->id };
+	struct call_ask ask = { .form = CALL_FORM_MCP, .asker = &r->client->asker, .rpc_id = r->id };
 	struct ats_err err = { 0 };
 
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||
@@ -203,7 +203,7 @@ mcp_cancelled(struct rpc *r)
 
 	if (!ats_json_get(r->params, "requestId", &v))
 		return;
-	w = call_waiter_find(r->client, v.raw);
+	w = call_waiter_find(&r->client->asker, v.raw);
 	if (w == NULL)
 		return;		/* answered already: a race that the protocol allows */
 	c = w->call;

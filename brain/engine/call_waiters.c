@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who waits for a call: added, found, told, gone. Runs in the engine; ids and tokens are
+ * those of a client, or of a sandbox. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/call.h"
+#include "brain/engine/sessions.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "proto/msg.h"
+
+#define PROGRESS_US 200000
+
+int
+call_waiter_add(struct call *c, const struct call_ask *ask)
+{
+	size_t n = ask->rpc_id.n, tn = ask->progress_token.n;
+	struct waiter *w = calloc(1, sizeof(*w) + n + tn + 2);
+
+	if (w == NULL)
+		return -ATS_E_NOMEM;
+	memcpy(w->id, ask->rpc_id.p, n);
+	w->token = w->id + n + 1;
+	if (tn > 0)
+		memcpy(w->id + n + 1, ask->progress_token.p, tn);
+	w->progress = tn > 0;
+	w->call = c;
+	w->asker = ask->asker;
+	w->form = ask->form;
+	TAILQ_INSERT_TAIL(&c->waiters, w, of_call);
+	TAILQ_INSERT_TAIL(&ask->asker->waiters, w, of_asker);
+	ask->asker->nwaiters++;
+	return 0;
+}
+
+static void
+unlink_waiter(struct waiter *w)
+{
+	TAILQ_REMOVE(&w->call->waiters, w, of_call);
+	TAILQ_REMOVE(&w->asker->waiters, w, of_asker);
+	w->asker->nwaiters--;
+}
+
+void
+call_waiter_drop(struct waiter *w)
+{
+	unlink_waiter(w);
+	free(w);
+}
+
+struct waiter *
+call_waiter_find(struct asker *a, struct ats_slice rpc_id)
+{
+	struct waiter *w;
+
+	TAILQ_FOREACH(w, &a->waiters, of_asker)
+		if (strlen(w->id) == rpc_id.n && memcmp(w->id, rpc_id.p, rpc_id.n) == 0)
+			return w;
+	return NULL;
+}
+
+void
+call_asker_gone(struct asker *a)
+{
+	struct waiter *w;
+	struct call *c;
+
+	while ((w = TAILQ_FIRST(&a->waiters)) != NULL) {
+		c = w->call;
+		call_waiter_drop(w);
+		if (TAILQ_EMPTY(&c->waiters))
+			call_orphaned(c);
+	}
+}
+
+void
+call_tell_waiters(struct call *c, const struct outcome *o)
+{
+	struct call_answer a = { .call = c->id, .outcome = o };
+	char *notice = NULL;
+	struct waiter *w;
+
+	if (c->session != NULL && !TAILQ_EMPTY(&c->waiters) && c->exec == NULL &&
+	    !c->validate) {
+		notice = c->session->notice;
+		c->session->notice = NULL;
+	}
+	/* A client that is dropped meanwhile takes its own waiters away, this one included
+	 * only after it was unlinked here. */
+	while ((w = TAILQ_FIRST(&c->waiters)) != NULL) {
+		unlink_waiter(w);
+		a.form = w->form;
+		a.id = w->id;
+		a.notice = notice;
+		w->asker->answer(w->asker, &a);
+		free(w);
+	}
+	free(notice);
+}
+
+void
+call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m, struct ats_slice newest)
+{
+	uint64_t now = ats_clock_us();
+	struct waiter *w;
+
+	free(c->last_line);
+	c->last_line = strdup(m->message);
+	if (newest.n > 0) {
+		ats_buf_reset(&c->newest);
+		c->printed = m->done;
+		if (ats_utf8_repair(&c->newest, newest.p, newest.n) < 0)
+			ats_buf_reset(&c->newest);
+	}
+	TAILQ_FOREACH(w, &c->waiters, of_call) {
+		if (!w->progress || now - w->progress_us < PROGRESS_US)
+			continue;
+		w->asker->progress(w->asker, w, m->message);
+	}
+}
