@@ -16,6 +16,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -31,7 +32,13 @@
 const char *
 call_tool_name(const struct call *c)
 {
-	return c->tool == NULL ? "exec" : c->tool->name;
+	return c->tool != NULL ? c->tool->name : c->gateway != NULL ? c->gateway->name : "exec";
+}
+
+bool
+call_is_exec(const struct call *c)
+{
+	return c->tool == NULL && c->gateway == NULL;
 }
 
 enum ats_tool_class
@@ -39,6 +46,8 @@ call_class(const struct call *c)
 {
 	if (c->validate)
 		return ATS_CLASS_PURE;
+	if (c->gateway != NULL)
+		return gateway_tool_class(c->gateway);
 	return c->tool == NULL ? ATS_CLASS_NEVER : c->tool->class;
 }
 
@@ -80,6 +89,20 @@ fail:
 	return NULL;
 }
 
+int
+call_renumber(struct call *c)
+{
+	struct calls *t = c->e->calls;
+	uint64_t id = t->next_pure;
+
+	if (ats_map_put(t->by_id, id, c) < 0)
+		return -ATS_E_NOMEM;
+	t->next_pure++;
+	(void)ats_map_del(t->by_id, c->id);
+	c->id = id;
+	return 0;
+}
+
 /* Nobody can join it any more. The key may be another call's by now. */
 static void
 forget_key(struct call *c)
@@ -110,6 +133,7 @@ call_drop(struct call *c)
 			c->box->abandoned--;
 	}
 	exec_free(c->exec);
+	gateway_call_done(c);
 	event_free(c->timer);
 	free(c->key);
 	t->input_bytes -= c->input_len;
@@ -133,7 +157,9 @@ call_orphaned(struct call *c)
 		call_drop(c);
 		return;
 	}
-	if (c->exec != NULL || c->tool == NULL || call_class(c) == ATS_CLASS_PURE) {
+	/* One that a person thinks about is not asked for twice. */
+	if (c->gateway == NULL && (c->exec != NULL || c->tool == NULL ||
+	    call_class(c) == ATS_CLASS_PURE)) {
 		call_cancel(c);
 		return;
 	}
@@ -189,6 +215,15 @@ give_up(struct call *c)
 }
 
 static void
+acknowledge(struct call *c)
+{
+	if (c->gateway != NULL)
+		gateway_ack(c);
+	else
+		link_ack(c->box, c->id);
+}
+
+static void
 commit_again(struct call *c)
 {
 	struct cache_hit hit;
@@ -199,8 +234,8 @@ commit_again(struct call *c)
 		call_timer_set(c);
 		return;
 	}
-	if (c->box != NULL && c->has_result && c->exec == NULL)
-		link_ack(c->box, c->id);
+	if (c->has_result && c->exec == NULL)
+		acknowledge(c);
 	c->state = CALL_QUEUED;		/* no longer in sent */
 	call_drop(c);
 }
@@ -229,6 +264,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		    c->box->last_error[0] != '\0' ? ": " : "", c->box->last_error);
 	} else if (c->state == CALL_RESUMED) {
 		call_resumed_lost(c);
+	} else if (c->state == CALL_ASKED) {
+		gateway_timed_out(c);
 	} else if (c->state == CALL_ENDING) {
 		c->timed_out = !c->cancelled;
 		exec_drain_stop(c->exec);	/* c may be gone */
@@ -261,6 +298,10 @@ call_cancel(struct call *c)
 		exec_drain_stop(c->exec);	/* c may be gone */
 		return;
 	}
+	if (c->state == CALL_ASKED) {
+		gateway_cancel(c);		/* the same */
+		return;
+	}
 	if (c->cancelled)
 		return;
 	c->cancelled = true;
@@ -282,6 +323,11 @@ calls_session_closed(struct calls *t, struct session *s)
 			continue;
 		if (c->uncommitted || c->abandoned) {
 			c->session = NULL;
+			continue;
+		}
+		if (c->asked != NULL) {
+			gateway_session_closed(c);
+			pos = 0;
 			continue;
 		}
 		if (c->state == CALL_SENT && c->box->chan != NULL) {
@@ -331,7 +377,7 @@ static bool
 remember(struct call *c, const struct outcome *o)
 {
 	struct ats_err err = { 0 };
-	bool keeps = c->has_result && c->exec == NULL && c->tool != NULL &&
+	bool keeps = c->has_result && c->exec == NULL && !call_is_exec(c) &&
 	    call_class(c) != ATS_CLASS_PURE;
 
 	if (store_call_done(c->e->store, c->id, o, c->session, &err) == 0) {
@@ -359,7 +405,7 @@ call_finish(struct call *c, const struct outcome *o)
 	if (!journaled)
 		remember_pure(c, &with);
 	if (ack)
-		link_ack(c->box, c->id);
+		acknowledge(c);
 	if (c->session != NULL) {
 		c->session->calls += !c->validate;
 		events_emit(e, c->session->uid, "call.end", c->session->id,
@@ -411,17 +457,20 @@ call_finish_unknown(struct call *c, int code, const char *why)
 	rc = ats_buf_addf(&text,
 	    "The outcome of this call is unknown: %s. It may have run in part or to its end; ",
 	    why);
-	if (rc == 0 && c->attempt > 0)	/* CHECKED: each attempt looks before it writes */
+	if (rc == 0 && c->gateway != NULL)
+		rc = ats_buf_add_str(&text, "it was not run again. Look whether it had its effect, "
+		    "where that shows, before you repeat it.");
+	else if (rc == 0 && c->attempt > 0)	/* CHECKED: each attempt looks before it writes */
 		rc = ats_buf_addf(&text, "it was tried %u times, and none was answered. ",
 		    c->attempt + 1);
 	else if (rc == 0)
 		rc = ats_buf_add_str(&text, "it was not run again. ");
-	if (rc == 0)
+	if (rc == 0 && c->gateway == NULL)
 		rc = ats_buf_add_str(&text, "Processes that it had started are gone, files that "
 		    "it wrote remain. Look at the state of things before you repeat it.");
 	if (rc == 0 && c->newest.len > 0)
 		rc = add_newest(c, &text);
-	else if (rc == 0 && c->last_line != NULL)
+	else if (rc == 0 && c->last_line != NULL && c->gateway == NULL)
 		(void)(ats_buf_addf(&text, "\nThe last line of output that came: %s",
 		    c->last_line) < 0);
 	o.payload.p = text.data;

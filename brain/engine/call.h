@@ -16,8 +16,10 @@
 #define CALL_KEY_MAX 320
 #define CALL_NEWEST_MAX (24u << 10)	/* 8 KiB in which each byte had to be replaced */
 
+struct asked;
 struct engine;
 struct exec;
+struct gateway_tool;
 struct ats_msg_EVENT_PROGRESS;
 struct sandbox;
 struct session;
@@ -59,6 +61,7 @@ enum call_state {
 	CALL_QUEUED,	/* waits for its sandbox */
 	CALL_SENT,	/* hands has it */
 	CALL_RESUMED,	/* of an engine before this one; what became of it shows at READY */
+	CALL_ASKED,	/* the vault decides about it, or its gateway runs it (gateway.h) */
 	CALL_ENDING,	/* an exec whose result is here and whose output is not yet taken */
 };
 
@@ -68,7 +71,10 @@ struct call {
 	struct engine *e;
 	struct session *session;	/* NULL when it was closed meanwhile */
 	struct sandbox *box;
-	const struct ats_tool_row *tool;	/* NULL: exec */
+	/* One of them, or neither: exec. */
+	const struct ats_tool_row *tool;
+	struct gateway_tool *gateway;	/* held */
+	struct asked *asked;		/* owned: the vault was asked about it, or NULL */
 	struct exec *exec;		/* owned */
 	char *key;			/* owned: session ":" key of the client, or NULL */
 	char *input;			/* owned, arguments; NULL for CALL_RESUMED */
@@ -87,6 +93,7 @@ struct call {
 	struct waiter_list waiters;
 	enum call_state state;
 	bool validate;			/* only the tool's checks */
+	bool permitted;			/* a person has said that the sandbox may run it */
 	bool in_queue;
 	bool looked_at;			/* path and timeout_ms are those of the input */
 	bool waits_turn;		/* another call on its file comes first */
@@ -109,10 +116,13 @@ void calls_free(struct calls *t);
 size_t calls_count(const struct calls *t);
 struct call *calls_each(const struct calls *t, size_t *pos);
 struct call *calls_find(const struct calls *t, uint64_t id);
+/* Whether this engine, or one before it, has given that id to a call. */
+bool calls_id_given(const struct calls *t, uint64_t id);
 
 struct call_ask {			/* all borrowed */
 	struct session *session;
-	const struct ats_tool_row *tool;	/* NULL: exec */
+	const struct ats_tool_row *tool;	/* with neither: exec */
+	struct gateway_tool *gateway;
 	struct ats_slice input;		/* scanned JSON object */
 	const char *key;		/* idempotency key of the client, or NULL */
 	uint64_t timeout_ms;		/* 0: the tool's own */
@@ -182,6 +192,9 @@ struct calls {
 };
 /* A call in the tables; key is the full one or NULL. */
 struct call *call_new(struct engine *e, uint64_t id, const char *key);
+/* Another id, of those that are not journaled. -ATS_E_NOMEM: the old one. */
+ATS_NODISCARD int call_renumber(struct call *c);
+bool call_is_exec(const struct call *c);
 ATS_NODISCARD int call_waiter_add(struct call *c, const struct call_ask *ask);
 /* The last waiter has left. c may be gone after it. */
 void call_orphaned(struct call *c);

@@ -11,6 +11,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
@@ -103,11 +104,18 @@ call_find_key(const struct calls *t, const struct session *s, const char *call_i
 	return NULL;
 }
 
+bool
+calls_id_given(const struct calls *t, uint64_t id)
+{
+	return (id & CALL_PURE_BIT) != 0 ? id < t->next_pure : store_id_given(t->e->store, id);
+}
+
 /* Same tool and same text: the same input. */
 static int
 digest_of(const struct call_ask *ask, char out[ATS_SHA256_HEX])
 {
-	const char *name = ask->tool == NULL ? "exec" : ask->tool->name;
+	const char *name = ask->tool != NULL ? ask->tool->name :
+	    ask->gateway != NULL ? ask->gateway->name : "exec";
 	struct ats_sha256 *sha = ats_sha256_new();
 
 	if (sha == NULL)
@@ -180,7 +188,7 @@ join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_
 
 	if (strcmp(c->digest, digest) != 0)
 		return reused(err);
-	if (ask->tool == NULL)
+	if (ask->tool == NULL && ask->gateway == NULL)
 		return ats_err_set(err, ATS_E_BUSY, "this exec runs already");
 	if (ask->asker->nwaiters >= c->e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
@@ -196,10 +204,11 @@ join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_
 		call_timer_set(c);
 		return 0;
 	}
-	if (c->session == NULL) {
+	if (c->session == NULL)
 		c->session = ask->session;
-		c->box = ask->session->box;
-	}
+	if (c->gateway != NULL)
+		return 0;	/* the vault says what became of it */
+	c->box = c->session->box;
 	if (c->lost)
 		call_resumed_lost(c);
 	else
@@ -234,6 +243,8 @@ answer_unread(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 static bool
 is_pure(const struct call_ask *ask)
 {
+	if (ask->gateway != NULL && gateway_tool_class(ask->gateway) == ATS_CLASS_PURE)
+		return true;
 	return ask->form == CALL_FORM_VALIDATE ||
 	       (ask->tool != NULL && ask->tool->class == ATS_CLASS_PURE);
 }
@@ -282,6 +293,8 @@ timeout_of(const struct call_ask *ask)
 
 	if (ask->tool != NULL && ms > ask->tool->timeout_max_ms)
 		ms = ask->tool->timeout_max_ms;
+	if (ask->gateway != NULL && ms == 0)
+		ms = ask->gateway->timeout_ms;
 	return ms;
 }
 
@@ -296,8 +309,9 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 	if (c == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "call");
 	c->session = ask->session;
-	c->box = ask->session->box;
+	c->box = ask->gateway == NULL ? ask->session->box : NULL;
 	c->tool = ask->tool;
+	c->gateway = ask->gateway == NULL ? NULL : gateway_tool_hold(ask->gateway);
 	c->validate = ask->form == CALL_FORM_VALIDATE;
 	c->timeout_ms = timeout_of(ask);
 	memcpy(c->digest, digest, sizeof(c->digest));
@@ -310,7 +324,10 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 	}
 	c->exec = ask->exec;
 	engine_idle_check(e);
-	dispatch_submit(c);
+	if (c->gateway != NULL)
+		gateway_submit(c);
+	else
+		dispatch_submit(c);
 	return 0;
 }
 

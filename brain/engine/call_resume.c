@@ -9,6 +9,7 @@
 #include "brain/engine/call.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -38,6 +39,10 @@ load_row(void *ctx, const struct store_call *row)
 	c->tool = ats_tool_find(row->tool);
 	c->state = CALL_RESUMED;
 	TAILQ_INSERT_TAIL(&t->resumed, c, link);
+	if (gateway_is_name(row->tool) && gateway_resume(c, row->tool) < 0) {
+		call_drop(c);
+		return -ATS_E_NOMEM;
+	}
 	c->journaled = true;
 	c->attempt = (unsigned)row->attempt;
 	(void)snprintf(c->digest, sizeof(c->digest), "%s", row->digest);
@@ -71,7 +76,7 @@ calls_resume(struct calls *t, struct ats_err *err)
 		n++;
 		/* Its client's pipes went with that engine; hands, which may run it still, is
 		 * told to end it when it says so. */
-		if (c->tool == NULL)
+		if (call_is_exec(c))
 			call_finish_unknown(c, ATS_E_LOST, "the engine was restarted while it ran");
 	}
 	if (n > 0)
@@ -87,6 +92,8 @@ calls_resume_settle(struct calls *t)
 
 	for (c = TAILQ_FIRST(&t->resumed); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
+		if (c->gateway != NULL)
+			continue;
 		box = sandboxes_find(t->e->boxes, c->resumed_box);
 		/* Nobody knows whether it lives but it itself. */
 		if (box != NULL && settings_elsewhere(&t->e->set))
@@ -94,6 +101,7 @@ calls_resume_settle(struct calls *t)
 		else if (box == NULL || box->state == SANDBOX_NONE)
 			call_resumed_lost(c);
 	}
+	gateway_resume_settle(t);
 }
 
 struct call *
@@ -101,7 +109,7 @@ calls_resumed_next(struct calls *t, const struct sandbox *box, const struct call
 {
 	struct call *c = after == NULL ? TAILQ_FIRST(&t->resumed) : TAILQ_NEXT(after, link);
 
-	while (c != NULL && strcmp(c->resumed_box, box->id) != 0)
+	while (c != NULL && (c->gateway != NULL || strcmp(c->resumed_box, box->id) != 0))
 		c = TAILQ_NEXT(c, link);
 	return c;
 }
@@ -127,6 +135,11 @@ void
 call_resumed_lost(struct call *c)
 {
 	c->lost = true;
+	if (c->gateway != NULL) {
+		call_finish_unknown(c, ATS_E_LOST, "the engine was restarted while it was asked "
+		    "for or ran, and nobody knows of it now");
+		return;
+	}
 	if (c->tool == NULL || c->tool->class != ATS_CLASS_CHECKED ||
 	    c->attempt >= c->e->set.retry_limit) {
 		call_finish_unknown(c, ATS_E_LOST,

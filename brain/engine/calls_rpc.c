@@ -11,8 +11,10 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/sessions.h"
+#include "brain/engine/toolset.h"
 #include "common/log.h"
 
 #define CALL_ID_MAX 200
@@ -129,8 +131,7 @@ drop_streams(struct rpc *r)
 
 /* The pipe for a tool's bytes. Taken even when the rest is wrong: it belongs to this request. */
 static int
-make_data(struct rpc *r, const struct ats_tool_row *tool, struct ats_slice fds,
-    struct exec **ret, struct ats_err *err)
+make_data(struct rpc *r, struct call_ask *ask, struct ats_slice fds, struct ats_err *err)
 {
 	struct exec_ask want = { .fds = { -1, -1, -1 } };
 	char *name[1] = { NULL };
@@ -144,10 +145,11 @@ make_data(struct rpc *r, const struct ats_tool_row *tool, struct ats_slice fds,
 		return ats_err_set(err, ATS_E_FIELD, "fds: no descriptor came");
 	if (!named)
 		rc = ats_err_set(err, ATS_E_FIELD, "fds: expected \"data\" alone");
-	else if ((tool->hints & ATS_HINT_DATA) == 0)
-		rc = ats_err_set(err, ATS_E_FIELD, "%s gives no data; Read does", tool->name);
+	else if (ask->tool == NULL || (ask->tool->hints & ATS_HINT_DATA) == 0)
+		rc = ats_err_set(err, ATS_E_FIELD, "%s gives no data; Read does",
+		    ask->tool != NULL ? ask->tool->name : ask->gateway->name);
 	if (rc == 0)
-		rc = exec_new(r->e, &want, ret, err);
+		rc = exec_new(r->e, &want, &ask->exec, err);
 	if (rc < 0)
 		(void)close(want.fds[EXEC_STDOUT]);
 	return rc;
@@ -177,8 +179,7 @@ tool_request(struct rpc *r, enum call_form form)
 		drop_streams(r);
 		return;
 	}
-	ask.tool = ats_tool_find(name);
-	if (ask.tool == NULL) {
+	if (!toolset_find(r->e, name, &ask)) {
 		no_such_tool(name, &err);
 		rpc_fail(r, &err);
 		drop_streams(r);
@@ -194,7 +195,7 @@ tool_request(struct rpc *r, enum call_form form)
 		key_of(r, form, id, key);
 	ask.key = key[0] == '\0' ? NULL : key;
 	ask.input = args;
-	rc = fds.p == NULL ? 0 : make_data(r, ask.tool, fds, &ask.exec, &err);
+	rc = fds.p == NULL ? 0 : make_data(r, &ask, fds, &err);
 	if (rc == 0)
 		rc = call_ask(r->e, &ask, &err);
 	if (rc < 0) {

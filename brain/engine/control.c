@@ -13,6 +13,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
@@ -163,7 +164,8 @@ call_id(uint64_t id, char out[32])
 static void
 write_call(struct ats_json_w *w, const struct call *c)
 {
-	static const char *const states[] = { "queued", "running", "resumed", "ending" };
+	static const char *const states[] = { "queued", "running", "resumed", "asked",
+		"ending" };
 	uint64_t now = ats_clock_us();
 	char id[32];
 
@@ -173,7 +175,10 @@ write_call(struct ats_json_w *w, const struct call *c)
 	ats_json_w_str(w, "tool", call_tool_name(c));
 	if (c->validate)
 		ats_json_w_bool(w, "validate", true);
-	ats_json_w_str(w, "state", c->abandoned || c->uncommitted ? "answered" : states[c->state]);
+	ats_json_w_str(w, "state", c->abandoned || c->uncommitted ? "answered" :
+	    c->state == CALL_ASKED ? gateway_state_name(c) : states[c->state]);
+	if (c->asked != NULL && c->asked->approval[0] != '\0')
+		ats_json_w_str(w, "approval", c->asked->approval);
 	if (c->session != NULL)
 		ats_json_w_str(w, "session", c->session->id);
 	if (c->box != NULL)
@@ -219,7 +224,7 @@ control_status(struct rpc *r)
 	ats_json_w_u64(w, "clients", door_count(r->e->door));
 	ats_json_w_u64(w, "calls_in_flight", calls_count(r->e->calls));
 	ats_json_w_u64(w, "journal_rows", store_rows(r->e->store));
-	ats_json_w_u64(w, "approvals_waiting", 0);
+	ats_json_w_u64(w, "approvals_waiting", gateway_waiting(r->e, r->client->uid));
 	write_sessions(r, w);
 	write_boxes(r, w);
 	write_calls(r, w);
@@ -241,6 +246,16 @@ control_sandbox_list(struct rpc *r)
 	if (rpc_params(r, NULL, 0, false) < 0)
 		return;
 	write_boxes(r, rpc_begin(r));
+	rpc_end(r);
+}
+
+void
+control_gateway_list(struct rpc *r)
+{
+	if (rpc_params(r, NULL, 0, false) < 0)
+		return;
+	gateways_want(r->e->gateways);
+	gateways_write(rpc_begin(r), r->e->gateways);
 	rpc_end(r);
 }
 

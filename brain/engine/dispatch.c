@@ -246,8 +246,8 @@ dispatch_next(struct sandbox *box)
 
 /* ---- results --------------------------------------------------------------------- */
 
-static int
-read_outcome(const struct ats_msg_RESULT *m, const struct ats_frame *f, struct outcome *o,
+int
+dispatch_read_outcome(const struct ats_msg_RESULT *m, const struct ats_frame *f, struct outcome *o,
     struct ats_err *err)
 {
 	memset(o, 0, sizeof(*o));
@@ -320,7 +320,7 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 	struct outcome o;
 	int rc;
 
-	rc = read_outcome(m, f, &o, err);
+	rc = dispatch_read_outcome(m, f, &o, err);
 	if (rc == 0)
 		rc = take_delta(c, m->ctx_delta, err);
 	if (rc < 0)

@@ -20,6 +20,9 @@ void dispatch_next(struct sandbox *box);
  * Negative: the sandbox broke the protocol. */
 ATS_NODISCARD int dispatch_result(struct call *c, const struct ats_msg_RESULT *m,
     const struct ats_frame *f, struct ats_err *err);
+/* What a RESULT says, borrowed from it. Negative: it says what none can. */
+ATS_NODISCARD int dispatch_read_outcome(const struct ats_msg_RESULT *m,
+    const struct ats_frame *f, struct outcome *ret, struct ats_err *err);
 /* Only the link is gone: calls that do not outlive it end as after a loss, the others wait. */
 void dispatch_paused(struct sandbox *box);
 /* The sandbox is gone: each of its running calls is sent again or ended by its class. */

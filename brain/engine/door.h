@@ -33,6 +33,7 @@ struct client {
 	struct session *session;	/* attached, or NULL */
 	char nonce[CLIENT_NONCE_MAX + 1];
 	const char *revision;		/* of MCP, agreed on; NULL before */
+	bool initialised;		/* and the client has said that it is ready */
 	struct asker asker;		/* of calls */
 	struct batch_list batches;	/* whose answers are collected */
 	size_t nbatched;

@@ -14,6 +14,7 @@ struct calls;
 struct door;
 struct event_base;
 struct events;
+struct gateways;
 struct provider;
 struct sandboxes;
 struct scripts;
@@ -35,6 +36,7 @@ struct engine {
 	struct sandboxes *boxes;
 	struct calls *calls;
 	struct events *events;
+	struct gateways *gateways;
 	struct door *door;
 	struct vault_link *vault;
 	struct arrivals *arrivals;	/* NULL unless hands comes in */

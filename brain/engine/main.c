@@ -19,6 +19,7 @@
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
@@ -114,13 +115,14 @@ make_parts(struct engine *e, const struct options *o)
 	struct ats_err err = { 0 };
 
 	e->events = events_new(e);
+	e->gateways = gateways_new(e);
 	e->boxes = sandboxes_new(e);
 	e->sessions = sessions_new(e);
 	e->calls = calls_new(e);
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
+	if (e->events == NULL || e->gateways == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
 	    e->scripts == NULL || e->provider == NULL ||
 	    e->door == NULL)
 		ats_fatal("out of memory");
@@ -138,6 +140,8 @@ stop(struct engine *e)
 	arrivals_free(e->arrivals);
 	calls_free(e->calls);
 	e->calls = NULL;
+	gateways_free(e->gateways);
+	e->gateways = NULL;
 	sandboxes_free(e->boxes);
 	scripts_free(e->scripts);
 	provider_free(e->provider);

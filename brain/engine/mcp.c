@@ -9,9 +9,11 @@
 
 #include "brain/engine/calls_rpc.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
+#include "brain/engine/toolset.h"
 #include "common/log.h"
 
 #define NAMED_ANYWAY 50000u	/* characters that clients take without being told */
@@ -44,11 +46,12 @@ mcp_initialize(struct rpc *r)
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
 		return;
 	r->client->revision = mcp_revision(wanted);
+	gateways_want(r->e->gateways);
 	w = rpc_begin(r);
 	ats_json_w_str(w, "protocolVersion", r->client->revision);
 	ats_json_w_object(w, "capabilities");
 	ats_json_w_object(w, "tools");
-	ats_json_w_bool(w, "listChanged", false);
+	ats_json_w_bool(w, "listChanged", true);
 	ats_json_w_end(w);
 	ats_json_w_end(w);
 	ats_json_w_object(w, "serverInfo");
@@ -67,7 +70,22 @@ mcp_initialize(struct rpc *r)
 void
 mcp_initialized(struct rpc *r)
 {
-	(void)r;
+	r->client->initialised = true;
+}
+
+void
+mcp_list_changed(struct client *c)
+{
+	static const char line[] = "{\"jsonrpc\":\"2.0\","
+				   "\"method\":\"notifications/tools/list_changed\"}\n";
+
+	if (c->dead || !c->initialised)
+		return;
+	if (ats_buf_add(&c->out, line, sizeof(line) - 1) < 0) {
+		client_drop(c, "no room for a notification");
+		return;
+	}
+	client_flush(c);
 }
 
 void
@@ -77,8 +95,8 @@ mcp_ping(struct rpc *r)
 	rpc_end(r);
 }
 
-static void
-write_tool(struct ats_json_w *w, const struct ats_tool_row *t)
+void
+mcp_tool_write(struct ats_json_w *w, const struct ats_tool_row *t)
 {
 	bool read_only = (t->hints & ATS_HINT_RO) != 0;
 
@@ -104,20 +122,6 @@ write_tool(struct ats_json_w *w, const struct ats_tool_row *t)
 	ats_json_w_end(w);
 }
 
-int
-mcp_tools_write(struct ats_buf *out)
-{
-	struct ats_json_w w;
-	size_t i;
-
-	ats_json_w_init(&w, out);
-	ats_json_w_array(&w, NULL);
-	for (i = 0; i < ATS_TOOL_COUNT; i++)
-		write_tool(&w, &ats_tool_rows[i]);
-	ats_json_w_end(&w);
-	return w.rc;
-}
-
 void
 mcp_tools_list(struct rpc *r)
 {
@@ -134,7 +138,7 @@ mcp_tools_list(struct rpc *r)
 	w = rpc_begin(r);
 	ats_json_w_raw(w, "tools", "", 0);
 	if (w->rc == 0)
-		w->rc = mcp_tools_write(w->out);
+		w->rc = toolset_write(r->e, w->out);
 	rpc_end(r);
 }
 
@@ -177,8 +181,7 @@ mcp_tools_call(struct rpc *r)
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||
 	    read_meta(r, meta, key, &ask.progress_token) < 0)
 		return;
-	ask.tool = ats_tool_find(name);
-	if (ask.tool == NULL) {
+	if (!toolset_find(r->e, name, &ask)) {
 		calls_tool_hint(name, hint, sizeof(hint));
 		rpc_error(r->client, r->id, RPC_PARAMS, "Unknown tool: %s; %s", name, hint);
 		return;

@@ -4,11 +4,16 @@
 #ifndef ATS_ENGINE_MCP_H
 #define ATS_ENGINE_MCP_H
 
-#include "common/buf.h"
+#include "proto/tools.h"
+
+struct ats_json_w;
+struct client;
 
 /* The revision to answer a client that asked for wanted; never NULL. Pure. */
 const char *mcp_revision(const char *wanted);
-/* Appends the "tools" array. Pure. */
-ATS_NODISCARD int mcp_tools_write(struct ats_buf *out);
+/* Appends the entry of tools/list for a tool of the sandbox. Pure. */
+void mcp_tool_write(struct ats_json_w *w, const struct ats_tool_row *t);
+/* Says so to a client that has said that it is ready. */
+void mcp_list_changed(struct client *c);
 
 #endif

@@ -28,4 +28,7 @@ const char *outcome_name(enum outcome_kind kind);
 /* The kind of a wire name; -ATS_E_FIELD for others. unknown is accepted: the caller decides. */
 ATS_NODISCARD int outcome_parse(const char *name, enum outcome_kind *ret);
 
+/* A copy in one allocation, which free() ends; NULL without memory. */
+struct outcome *outcome_dup(const struct outcome *o);
+
 #endif

@@ -21,6 +21,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sessions.h"
@@ -142,9 +143,12 @@ static void on_timer(evutil_socket_t fd, short what, void *arg);
 static void
 on_retry(evutil_socket_t fd, short what, void *arg)
 {
+	struct sandbox *box = arg;
+
 	(void)fd;
 	(void)what;
-	dispatch_next(arg);
+	gateways_tell_box(box->e->gateways, box);
+	dispatch_next(box);
 }
 
 static struct sandbox *
@@ -553,6 +557,9 @@ sandbox_on_ready(struct sandbox *box)
 	box->last_error[0] = '\0';
 	timer_in(box, box->e->set.heartbeat_ms);
 	say(box, "sandbox.ready", NULL);
+	box->tools_due = true;
+	gateways_want(box->e->gateways);
+	gateways_tell_box(box->e->gateways, box);
 	dispatch_next(box);
 	provider_used(box);
 }

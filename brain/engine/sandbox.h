@@ -63,6 +63,7 @@ struct sandbox {
 	int last_code;
 	char last_error[1024];
 	struct provided *provided;	/* of scripts (provider.c), or NULL */
+	bool tools_due, tools_told;	/* control.tools is to be sent; was, once */
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };
 

@@ -296,6 +296,12 @@ store_next_id(struct store *st)
 	return st->next_id++;
 }
 
+bool
+store_id_given(const struct store *st, uint64_t id)
+{
+	return id < st->next_id;
+}
+
 /* What was found in it by a statement, at the next one: then nobody holds a row of it. */
 static int
 replace(struct store *st, struct ats_err *err)

@@ -46,6 +46,8 @@ void store_close(struct store *st);	/* NULL is fine */
 bool store_is_unread(const struct store *st);
 /* The id for the next call that is journaled: never given twice, not across restarts. */
 uint64_t store_next_id(struct store *st);
+/* Whether an id is one that was given. */
+bool store_id_given(const struct store *st, uint64_t id);
 
 /* Before a call is sent: inserts or, on a retry, replaces its row. One commit. */
 ATS_NODISCARD int store_call_sent(struct store *st, const struct store_call *c,

@@ -8,16 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "brain/engine/arrivals.h"
 #include "brain/engine/call.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
 #include "brain/engine/sessions.h"
 #include "common/digest.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "proto/brain.h"
 
@@ -207,6 +211,20 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		scripts_on_started(e, m->u[0], m->nfds == 1 ? ats_steal_fd(&m->fds[0]) : -1,
 		    (int)m->u[1], m->s[2]);
 		return 0;
+	case ATS_MSG_GATEWAY_TOOL:
+		gateways_on_tool(e->gateways, m->s[0], m->s[1], m->s[2], m->u[3]);
+		return 0;
+	case ATS_MSG_GATEWAY_TOOLS:
+		gateways_on_tools(e->gateways, m->s[0], m->u[1], m->u[2], m->s[3]);
+		return 0;
+	case ATS_MSG_GATEWAY_LINK:
+		if (m->nfds != 1)
+			return -ATS_E_PROTO;
+		gateway_links_on_fd(e->gateways, m->s[0], m->u[1], ats_steal_fd(&m->fds[0]));
+		return 0;
+	case ATS_MSG_GATEWAY_STATE:
+		gateway_on_state(e, m->u[0], m->u[1], m->u[2], m->s[3], m->s[4]);
+		return 0;
 	case ATS_MSG_SCRIPT_ENDED:
 		scripts_on_ended(e, m->u[0], m->u[1], m->u[2]);
 		return 0;
@@ -261,10 +279,13 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct vault_link *v = arg;
 
-	answer_session(v);
+	if (v->answer.due)
+		answer_session(v);
 	if (v->answer.due)
 		return;
-	if (event_add(v->readable, NULL) < 0)
+	if (!gateway_flush(v->e) && event_add(v->writable, NULL) < 0)
+		stop(v, "no memory");
+	else if (event_add(v->readable, NULL) < 0)
 		stop(v, "no memory");
 	else
 		on_readable(fd, what, v);
@@ -383,4 +404,59 @@ vault_link_idle(struct engine *e, bool idle)
 	if (e->vault != NULL)
 		check(ats_brain_send(e->vault->fd, ATS_MSG_IDLE, 0, NULL, 0, (uint64_t)idle),
 		    "idle");
+}
+
+/* A file of arguments that are too long for a message; -1 with errno set. */
+static int
+file_of(struct ats_slice args)
+{
+	int fd = memfd_create("arguments", MFD_CLOEXEC);
+
+	if (fd >= 0 && (ats_fd_write_all(fd, args.p, args.n) < 0 || lseek(fd, 0, SEEK_SET) < 0))
+		ats_fd_close(&fd);
+	return fd;
+}
+
+int
+vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
+{
+	bool filed = ask->args.n > ATS_GATEWAY_INLINE;
+	int fd ATS_CLEANUP_FD = -1;
+
+	if (e->vault == NULL)
+		return -ATS_E_EOF;
+	if (filed && (fd = file_of(ask->args)) < 0)
+		return -ATS_E_NOMEM;
+	return ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_ASK, 0, &fd, filed, ask->id,
+	    ask->limit_ms, ask->session, ask->tool, filed ? "" : ask->args.p);
+}
+
+int
+vault_link_gateway_cancel(struct engine *e, uint64_t call)
+{
+	return e->vault == NULL ? -ATS_E_EOF :
+	    ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_CANCEL, 0, NULL, 0, call);
+}
+
+int
+vault_link_gateway_list(struct engine *e, const char *gateway)
+{
+	return e->vault == NULL ? -ATS_E_EOF :
+	    ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_LIST, 0, NULL, 0, gateway);
+}
+
+void
+vault_link_gateway_broken(struct engine *e, const char *gateway, uint64_t generation)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_BROKEN, 0, NULL, 0, gateway,
+		          generation),
+		    "gateway broken");
+}
+
+void
+vault_link_want_room(struct engine *e)
+{
+	if (e->vault != NULL && event_add(e->vault->writable, NULL) < 0)
+		stop(e->vault, "no memory");
 }

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "common/err.h"
+#include "common/buf.h"
 
 struct engine;
 struct sandbox;
@@ -26,5 +26,17 @@ void vault_link_kill_script(struct engine *e, uint64_t number);
 void vault_link_kill(struct engine *e, const struct sandbox *box);
 void vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t generation);
 void vault_link_idle(struct engine *e, bool idle);
+struct gateway_ask {			/* all borrowed */
+	uint64_t id, limit_ms;
+	const char *session, *tool;
+	struct ats_slice args;		/* NUL-terminated */
+};
+/* -ATS_E_AGAIN: the socket is full, see vault_link_want_room. Others: never. */
+ATS_NODISCARD int vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask);
+ATS_NODISCARD int vault_link_gateway_cancel(struct engine *e, uint64_t call);
+ATS_NODISCARD int vault_link_gateway_list(struct engine *e, const char *gateway);
+void vault_link_gateway_broken(struct engine *e, const char *gateway, uint64_t generation);
+/* gateway_flush is called when the socket takes messages again. */
+void vault_link_want_room(struct engine *e);
 
 #endif

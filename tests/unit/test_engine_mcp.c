@@ -3,7 +3,9 @@
  * MCP's revisions and list of tools, and the settings. */
 #include "brain/engine/mcp.h"
 
+#include "brain/engine/engine.h"
 #include "brain/engine/settings.h"
+#include "brain/engine/toolset.h"
 #include "proto/tools.h"
 #include "tests/lib/unit.h"
 
@@ -23,12 +25,13 @@ START_TEST(mcp_tools_write_has_each_row_once)
 {
 	struct ats_json_iter it;
 	struct ats_json_val v, name;
+	struct engine e = { 0 };
 	struct ats_slice key;
 	struct ats_buf out;
 	size_t n = 0;
 
 	ats_buf_init(&out, 1 << 20);
-	ck_assert_int_eq(mcp_tools_write(&out), 0);
+	ck_assert_int_eq(toolset_write(&e, &out), 0);
 	ck_assert_int_eq(ats_json_scan(out.data, out.len, NULL), 0);
 	ats_json_iter_init(&it, (struct ats_slice){ out.data, out.len });
 	while (ats_json_next(&it, &key, &v)) {

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tools of the host, which a gateway runs: the list that the vault tells, calls of them, and
+ * the links on which their results come. The vault decides about each call; nothing here can
+ * make a gateway do anything. */
+#ifndef ATS_ENGINE_GATEWAY_H
+#define ATS_ENGINE_GATEWAY_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "brain/engine/call.h"
+#include "proto/brain.h"
+
+#define GATEWAY_TOOLS_MAX 256u		/* of one gateway */
+#define GATEWAY_JSON_MAX (32u << 10)	/* what is told of one tool */
+#define GATEWAY_JSON_SUM (640u << 10)	/* of all tools: they go to sandboxes in one frame */
+
+struct ats_json_w;
+
+struct gateway_tool {
+	TAILQ_ENTRY(gateway_tool) link;
+	char name[ATS_GATEWAY_TOOL_MAX];	/* GATEWAY__TOOL */
+	char gateway[ATS_GATEWAY_NAME_MAX + 1];
+	unsigned flags;				/* enum ats_gateway_flag */
+	unsigned refs;				/* the list and each call have one */
+	uint64_t timeout_ms;			/* its own limit, 0 not said */
+	size_t json_len;
+	char *json;				/* owned, one line; the slices are in it */
+	struct ats_slice description, schema, annotations;	/* raw; p == NULL: none */
+};
+TAILQ_HEAD(gateway_tool_list, gateway_tool);
+
+/* ---- the list (gateway_tools.c) ------------------------------------------------------ */
+struct gateways *gateways_new(struct engine *e);
+void gateways_free(struct gateways *g);
+/* GATEWAY_TOOL: one more of those that the next GATEWAY_TOOLS is about. What cannot be shown is
+ * left out, with a line in the log. json is an upstream's, hostile. */
+void gateways_on_tool(struct gateways *g, const char *gateway, const char *tool,
+    const char *json, uint64_t flags);
+/* GATEWAY_TOOLS: n of them are all there are now. code and text: why there are none. */
+void gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t code,
+    const char *text);
+/* By the whole name; NULL if there is none. Borrowed until the list changes. */
+struct gateway_tool *gateways_find(const struct gateways *g, const char *name);
+/* Whether a name can only be that of a gateway's tool. */
+bool gateway_is_name(const char *name);
+enum ats_tool_class gateway_tool_class(const struct gateway_tool *t);
+size_t gateways_count(const struct gateways *g);
+/* The next tool in the order of the list, NULL: the first. */
+struct gateway_tool *gateways_each(const struct gateways *g, const struct gateway_tool *after);
+/* Asks the vault once for the tools of gateways that have told none yet. */
+void gateways_want(struct gateways *g);
+/* Appends an entry of tools/list, or with_limit of control.tools. */
+void gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with_limit);
+/* The members of each gateway for people: "gateways". */
+void gateways_write(struct ats_json_w *w, const struct gateways *g);
+/* One reference more, or less. A tool that only the journal names has no JSON. */
+struct gateway_tool *gateway_tool_hold(struct gateway_tool *t);
+struct gateway_tool *gateway_tool_named(const char *name);	/* NULL without memory */
+void gateway_tool_let_go(struct gateway_tool *t);		/* NULL is fine */
+/* Looks whether args (a scanned object) have what the schema requires at its top. 0, or
+ * -ATS_E_FIELD with a text for the model. */
+ATS_NODISCARD int gateway_tool_check(const struct gateway_tool *t, struct ats_slice args,
+    struct ats_err *err);
+/* Sends control.tools to a sandbox that is ready, if there is something new to say. */
+void gateways_tell_box(struct gateways *g, struct sandbox *box);
+
+/* ---- calls (gateway_call.c) ---------------------------------------------------------- */
+/* How far the vault is with a call. */
+enum asked_state {
+	ASKED_DUE,		/* not told yet: the socket is full */
+	ASKED_TOLD,
+	ASKED_WAITS,		/* for a person; its deadline stands still */
+	ASKED_STARTED
+};
+struct asked {			/* what the vault was asked about a call */
+	TAILQ_ENTRY(asked) link;	/* while something is owed to the vault */
+	struct call *call;
+	enum asked_state state;
+	bool owes, cancel_due;
+	char *tool, *args;		/* owned, while ASKED_DUE; NULL: those of the call */
+	char approval[33];		/* id; "" none */
+	uint64_t generation;		/* of the gateway that runs it */
+	struct outcome *early;		/* owned: a result that came before GATEWAY_STATE, or NULL */
+};
+/* A call of a gateway's tool (c->gateway): checked, journaled, asked for. c may be gone. */
+void gateway_submit(struct call *c);
+/* A rule says that a person decides whether this call of the sandbox may run: the vault is
+ * asked. tool and args (a JSON object) are what the rule saw, and are shown; both are copied.
+ * With 0 the caller is done with c: when it may, dispatch_submit goes on with c->permitted set;
+ * else the vault's text ends it, perhaps at once. Negative: nothing was asked. */
+ATS_NODISCARD int gateway_ask_person(struct call *c, const char *tool, struct ats_slice args,
+    struct ats_err *err);
+/* GATEWAY_STATE. */
+void gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code,
+    const char *text, const char *approval);
+/* The vault's socket takes messages again. False: not all of what is owed. */
+bool gateway_flush(struct engine *e);
+/* A call in CALL_ASKED: its time is over, it is cancelled, forgotten. c may be gone. */
+void gateway_timed_out(struct call *c);
+void gateway_cancel(struct call *c);
+void gateway_call_done(struct call *c);	/* by call_drop: frees c->asked and c->gateway */
+/* Its session is closed. c may be gone after it. */
+void gateway_session_closed(struct call *c);
+/* A call that the journal has open, of an engine before this one. */
+ATS_NODISCARD int gateway_resume(struct call *c, const char *tool);
+/* The vault has said all: those that it did not name end, soon. */
+void gateway_resume_settle(struct calls *t);
+/* Its result is safe: the gateway may forget it. */
+void gateway_ack(struct call *c);
+/* The link of this generation, or an older one, is gone. */
+void gateway_lost(struct engine *e, const char *gateway, uint64_t generation);
+/* How a call stands: "asked", "waiting" or "running". */
+const char *gateway_state_name(const struct call *c);
+/* Calls of this uid that wait for a person. */
+size_t gateway_waiting(const struct engine *e, uint64_t uid);
+
+/* ---- links (gateway_link.c) ---------------------------------------------------------- */
+struct ats_frame;
+struct ats_msg_RESULT;
+/* GATEWAY_LINK; takes fd. */
+void gateway_links_on_fd(struct gateways *g, const char *gateway, uint64_t generation, int fd);
+/* The newest generation whose link is here; 0 none. */
+uint64_t gateway_links_generation(const struct gateways *g, const char *gateway);
+/* Whether the link of this generation is still read. */
+bool gateway_links_open(const struct gateways *g, const char *gateway, uint64_t generation);
+void gateway_links_ack(struct gateways *g, const char *gateway, uint64_t call);
+void gateway_links_free(struct gateways *g);
+/* A RESULT or EVENT progress on a link of this gateway. Negative: it breaks the rules. */
+ATS_NODISCARD int gateway_on_result(struct engine *e, const char *gateway,
+    const struct ats_msg_RESULT *m, const struct ats_frame *f, struct ats_err *err);
+ATS_NODISCARD int gateway_on_progress(struct engine *e, const char *gateway,
+    const struct ats_msg_EVENT_PROGRESS *m, const struct ats_frame *f, struct ats_err *err);
+
+/* ---- private to gateway*.c ------------------------------------------------------------- */
+struct gateway {
+	TAILQ_ENTRY(gateway) link;
+	char name[ATS_GATEWAY_NAME_MAX + 1];
+	struct gateway_tool_list tools, coming;
+	size_t ntools, ncoming, nrefused;	/* coming, and those of it that were left out */
+	int code;				/* why there are no tools; 0 */
+	char text[256];
+	bool wanted;				/* GATEWAY_LIST was sent, and nothing came since */
+};
+struct gateways {
+	struct engine *e;
+	struct ats_map *by_name;		/* GATEWAY__TOOL -> struct gateway_tool */
+	TAILQ_HEAD(, gateway) all;
+	TAILQ_HEAD(, gateway_link) links;
+	TAILQ_HEAD(, asked) owed;		/* calls of which the vault must hear */
+	size_t json_sum, early_bytes;
+};
+
+#endif

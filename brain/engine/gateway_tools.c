@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of the gateways' tools. Runs in the engine; names and JSON come from the vault,
+ * which has them from upstream servers: any text, but of a size that a message holds. */
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/door.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/gateway.h"
+#include "brain/engine/link.h"
+#include "brain/engine/mcp.h"
+#include "brain/engine/vault_link.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define TOOLS_IN_ALL 1024u
+#define TITLE_MAX 512u
+#define FULL_AGAIN_US 5000
+#define DAY_MS 86400000u
+/* What stands around a tool where it is sent is at most so deep and has at most so many keys:
+ * the reader there has the same limits as ours. */
+#define AROUND_HEAD "[[[[{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"tool\":"
+#define AROUND_TAIL "}]]]]"
+
+/* ---- tools ----------------------------------------------------------------------------- */
+
+static bool
+is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    c == '_' || c == '-';
+}
+
+static bool
+is_gateway_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (n == 0 || n > ATS_GATEWAY_NAME_MAX || name[0] < 'a' || name[0] > 'z' ||
+	    strstr(name, "__") != NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!is_plain(name[i]) || (name[i] >= 'A' && name[i] <= 'Z'))
+			return false;
+	return true;
+}
+
+bool
+gateway_is_name(const char *name)
+{
+	return strstr(name, "__") != NULL;
+}
+
+/* GATEWAY__TOOL, with "_" for what clients do not take in a name. */
+static int
+make_name(char out[ATS_GATEWAY_TOOL_MAX], const char *gateway, const char *tool)
+{
+	int n = snprintf(out, ATS_GATEWAY_TOOL_MAX, "%s__%s", gateway, tool);
+
+	if (n < 0 || n >= ATS_GATEWAY_TOOL_MAX || tool[0] == '\0')
+		return -ATS_E_TOOBIG;
+	for (char *p = out; *p != '\0'; p++)
+		if (!is_plain(*p))
+			*p = '_';
+	return 0;
+}
+
+struct gateway_tool *
+gateway_tool_hold(struct gateway_tool *t)
+{
+	t->refs++;
+	return t;
+}
+
+void
+gateway_tool_let_go(struct gateway_tool *t)
+{
+	if (t == NULL || --t->refs > 0)
+		return;
+	free(t->json);
+	free(t);
+}
+
+struct gateway_tool *
+gateway_tool_named(const char *name)
+{
+	const char *mark = strstr(name, "__");
+	struct gateway_tool *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->refs = 1;
+	(void)snprintf(t->name, sizeof(t->name), "%s", name);
+	(void)snprintf(t->gateway, sizeof(t->gateway), "%.*s",
+	    mark == NULL ? 0 : (int)(mark - name), name);
+	return t;
+}
+
+static int
+scan_with_margin(const char *json, size_t n, struct ats_err *err)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	int rc;
+
+	ats_buf_init(&text, GATEWAY_JSON_MAX + 256);
+	rc = ats_buf_add_str(&text, AROUND_HEAD);
+	if (rc == 0)
+		rc = ats_buf_add(&text, json, n);
+	if (rc == 0)
+		rc = ats_buf_add_str(&text, AROUND_TAIL);
+	if (rc < 0)
+		return ats_err_set(err, -rc, "%s", ats_err_text(rc));
+	/* Both: what is whole between the two may yet close them. */
+	rc = ats_json_scan(json, n, err);
+	return rc < 0 ? rc : ats_json_scan(text.data, text.len, err);
+}
+
+static int
+read_members(struct gateway_tool *t, struct ats_err *err)
+{
+	struct ats_slice all = { t->json, t->json_len };
+	struct ats_json_val v;
+
+	if (ats_json_value(all).type != ATS_JSON_OBJECT)
+		return ats_err_set(err, ATS_E_FIELD, "not an object");
+	if (ats_json_get(all, "description", &v)) {
+		if (v.type != ATS_JSON_STRING)
+			return ats_err_set(err, ATS_E_FIELD, "description: expected a string");
+		t->description = v.raw;
+	}
+	if (!ats_json_get(all, "inputSchema", &v) || v.type != ATS_JSON_OBJECT ||
+	    !ats_json_member_is(v.raw, "type", "object"))
+		return ats_err_set(err, ATS_E_FIELD,
+		    "inputSchema: expected an object with the type \"object\"");
+	t->schema = v.raw;
+	if (ats_json_get(t->schema, "required", &v) && v.type != ATS_JSON_ARRAY)
+		return ats_err_set(err, ATS_E_FIELD, "inputSchema.required: expected an array");
+	if (ats_json_get(all, "annotations", &v)) {
+		if (v.type != ATS_JSON_OBJECT)
+			return ats_err_set(err, ATS_E_FIELD, "annotations: expected an object");
+		t->annotations = v.raw;
+	}
+	if (ats_json_get(all, "timeoutMs", &v) &&
+	    (ats_json_to_u64(&v, &t->timeout_ms) < 0 || t->timeout_ms > DAY_MS))
+		return ats_err_set(err, ATS_E_FIELD, "timeoutMs: expected 1 to %u", DAY_MS);
+	return 0;
+}
+
+static struct gateway_tool *
+tool_new(const char *gateway, const char *tool, const char *json, uint64_t flags,
+    struct ats_err *err)
+{
+	char name[ATS_GATEWAY_TOOL_MAX];
+	struct gateway_tool *t;
+	size_t n = strlen(json);
+	int rc;
+
+	if (make_name(name, gateway, tool) < 0) {
+		(void)ats_err_set(err, ATS_E_TOOBIG, "a name of 1 to %d characters is needed, "
+		    "with that of its gateway", ATS_GATEWAY_TOOL_MAX - 1);
+		return NULL;
+	}
+	if (n > GATEWAY_JSON_MAX) {
+		(void)ats_err_set(err, ATS_E_TOOBIG, "its description and schema have more than "
+		    "%u bytes", GATEWAY_JSON_MAX);
+		return NULL;
+	}
+	if (scan_with_margin(json, n, err) < 0)
+		return NULL;
+	t = gateway_tool_named(name);
+	if (t != NULL)
+		t->json = strdup(json);
+	if (t == NULL || t->json == NULL) {
+		gateway_tool_let_go(t);
+		(void)ats_err_set(err, ATS_E_NOMEM, "tool");
+		return NULL;
+	}
+	/* It becomes part of lines: outside of strings a line break is a blank. */
+	for (char *p = t->json; *p != '\0'; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	t->json_len = n;
+	t->flags = (unsigned)flags;
+	rc = read_members(t, err);
+	if (rc == 0)
+		return t;
+	gateway_tool_let_go(t);
+	return NULL;
+}
+
+enum ats_tool_class
+gateway_tool_class(const struct gateway_tool *t)
+{
+	return (t->flags & GATEWAY_READ_ONLY) != 0 ? ATS_CLASS_PURE : ATS_CLASS_NEVER;
+}
+
+/* ---- gateways -------------------------------------------------------------------------- */
+
+struct gateways *
+gateways_new(struct engine *e)
+{
+	struct gateways *g = calloc(1, sizeof(*g));
+
+	if (g == NULL)
+		return NULL;
+	g->e = e;
+	TAILQ_INIT(&g->all);
+	TAILQ_INIT(&g->links);
+	TAILQ_INIT(&g->owed);
+	g->by_name = ats_map_new(TOOLS_IN_ALL);
+	if (g->by_name == NULL) {
+		free(g);
+		return NULL;
+	}
+	return g;
+}
+
+static void
+drop_list(struct gateway_tool_list *list)
+{
+	struct gateway_tool *t;
+
+	while ((t = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, t, link);
+		gateway_tool_let_go(t);
+	}
+}
+
+void
+gateways_free(struct gateways *g)
+{
+	struct gateway *gw;
+
+	if (g == NULL)
+		return;
+	gateway_links_free(g);
+	while ((gw = TAILQ_FIRST(&g->all)) != NULL) {
+		TAILQ_REMOVE(&g->all, gw, link);
+		drop_list(&gw->tools);
+		drop_list(&gw->coming);
+		free(gw);
+	}
+	ats_map_free(g->by_name);
+	free(g);
+}
+
+static struct gateway *
+gateway_of(struct gateways *g, const char *name)
+{
+	struct gateway *gw;
+
+	TAILQ_FOREACH(gw, &g->all, link)
+		if (strcmp(gw->name, name) == 0)
+			return gw;
+	if (!is_gateway_name(name))
+		return NULL;
+	gw = calloc(1, sizeof(*gw));
+	if (gw == NULL)
+		return NULL;
+	(void)snprintf(gw->name, sizeof(gw->name), "%s", name);
+	TAILQ_INIT(&gw->tools);
+	TAILQ_INIT(&gw->coming);
+	TAILQ_INSERT_TAIL(&g->all, gw, link);
+	return gw;
+}
+
+struct gateway_tool *
+gateways_find(const struct gateways *g, const char *name)
+{
+	return g == NULL ? NULL : ats_map_get_str(g->by_name, name);
+}
+
+size_t
+gateways_count(const struct gateways *g)
+{
+	return g == NULL ? 0 : ats_map_count(g->by_name);
+}
+
+struct gateway_tool *
+gateways_each(const struct gateways *g, const struct gateway_tool *after)
+{
+	struct gateway_tool *t = after == NULL ? NULL : TAILQ_NEXT(after, link);
+	struct gateway *gw;
+	bool past = after == NULL;
+
+	if (t != NULL || g == NULL)
+		return t;
+	TAILQ_FOREACH(gw, &g->all, link) {
+		if (past && (t = TAILQ_FIRST(&gw->tools)) != NULL)
+			return t;
+		past = past || strcmp(gw->name, after->gateway) == 0;
+	}
+	return NULL;
+}
+
+static void
+left_out(const char *gateway, const char *tool, const char *why)
+{
+	char quoted[200];
+
+	ats_log(ATS_LOG_WARN, "a gateway's tool is left out", "gateway=%s tool=\"%s\" why=\"%s\"",
+	    gateway, ats_log_quote(quoted, sizeof(quoted), tool, strlen(tool)), why);
+}
+
+static bool
+has_name(const struct gateway_tool_list *list, const char *name)
+{
+	const struct gateway_tool *t;
+
+	TAILQ_FOREACH(t, list, link)
+		if (strcmp(t->name, name) == 0)
+			return true;
+	return false;
+}
+
+void
+gateways_on_tool(struct gateways *g, const char *gateway, const char *tool, const char *json,
+    uint64_t flags)
+{
+	struct gateway *gw = gateway_of(g, gateway);
+	struct ats_err err = { 0 };
+	struct gateway_tool *t;
+
+	if (gw == NULL) {
+		left_out("?", tool, "its gateway's name is none");
+		return;
+	}
+	t = tool_new(gw->name, tool, json, flags, &err);
+	if (t != NULL && gw->ncoming - gw->nrefused >= GATEWAY_TOOLS_MAX)
+		(void)ats_err_set(&err, ATS_E_FULL, "a gateway has at most %u",
+		    GATEWAY_TOOLS_MAX);
+	else if (t != NULL && has_name(&gw->coming, t->name))
+		(void)ats_err_set(&err, ATS_E_EXISTS, "another has the name %s", t->name);
+	gw->ncoming++;
+	if (err.code == 0) {
+		TAILQ_INSERT_TAIL(&gw->coming, t, link);
+		return;
+	}
+	gw->nrefused++;
+	left_out(gw->name, tool, err.text);
+	gateway_tool_let_go(t);
+}
+
+static bool
+same_lists(const struct gateway_tool_list *a, const struct gateway_tool_list *b)
+{
+	const struct gateway_tool *t = TAILQ_FIRST(a), *u = TAILQ_FIRST(b);
+
+	while (t != NULL && u != NULL && t->flags == u->flags && strcmp(t->name, u->name) == 0 &&
+	    strcmp(t->json, u->json) == 0) {
+		t = TAILQ_NEXT(t, link);
+		u = TAILQ_NEXT(u, link);
+	}
+	return t == NULL && u == NULL;
+}
+
+/* Out of the list of all, which is as it was without them. */
+static void
+take_out(struct gateways *g, struct gateway *gw)
+{
+	struct gateway_tool *t;
+
+	TAILQ_FOREACH(t, &gw->tools, link) {
+		(void)ats_map_del_str(g->by_name, t->name);
+		g->json_sum -= t->json_len;
+	}
+	drop_list(&gw->tools);
+	gw->ntools = 0;
+}
+
+static void
+take_in(struct gateways *g, struct gateway *gw, struct gateway_tool *t)
+{
+	int rc = 0;
+
+	if (t->json_len > GATEWAY_JSON_SUM - g->json_sum)
+		rc = -ATS_E_TOOBIG;
+	if (rc == 0)
+		rc = ats_map_put_str(g->by_name, t->name, t);
+	if (rc < 0) {
+		left_out(gw->name, t->name, rc == -ATS_E_TOOBIG ?
+		    "the descriptions of all tools of gateways are too long" :
+		    rc == -ATS_E_EXISTS ? "another gateway's tool has that name" :
+		    ats_err_text(rc));
+		gateway_tool_let_go(t);
+		return;
+	}
+	g->json_sum += t->json_len;
+	TAILQ_INSERT_TAIL(&gw->tools, t, link);
+	gw->ntools++;
+}
+
+/* Everybody who has seen the list. */
+static void
+tell_all(struct gateways *g)
+{
+	struct engine *e = g->e;
+	struct sandbox *box;
+	struct client *c;
+	size_t pos = 0;
+
+	for (c = e->door == NULL ? NULL : door_each(e->door, NULL); c != NULL;
+	     c = door_each(e->door, c))
+		mcp_list_changed(c);
+	while (e->boxes != NULL && (box = sandboxes_each(e->boxes, &pos)) != NULL) {
+		box->tools_due = true;
+		gateways_tell_box(g, box);
+	}
+}
+
+void
+gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t code,
+    const char *text)
+{
+	struct gateway *gw = gateway_of(g, gateway);
+	struct gateway_tool *t;
+	bool same;
+
+	if (gw == NULL) {
+		ats_log(ATS_LOG_ERROR, "a gateway whose name is none", NULL);
+		return;
+	}
+	if (gw->ncoming != n)
+		ats_log(ATS_LOG_ERROR, "not as many tools as were said",
+		    "gateway=%s tools=%zu said=%llu", gw->name, gw->ncoming,
+		    (unsigned long long)n);
+	/* One that is only started when it is needed, or that failed for now: what it told
+	 * before is what it will have. */
+	gw->code = (int)code;
+	(void)snprintf(gw->text, sizeof(gw->text), "%s", text);
+	if (code != ATS_E_AGAIN)
+		gw->wanted = false;
+	gw->ncoming = gw->nrefused = 0;
+	same = same_lists(&gw->tools, &gw->coming);
+	if (same) {
+		drop_list(&gw->coming);
+		return;
+	}
+	take_out(g, gw);
+	while ((t = TAILQ_FIRST(&gw->coming)) != NULL) {
+		TAILQ_REMOVE(&gw->coming, t, link);
+		take_in(g, gw, t);
+	}
+	ats_log(ATS_LOG_INFO, "tools of a gateway", "gateway=%s tools=%zu", gw->name, gw->ntools);
+	tell_all(g);
+}
+
+void
+gateways_want(struct gateways *g)
+{
+	struct gateway *gw;
+
+	if (g == NULL)
+		return;
+	TAILQ_FOREACH(gw, &g->all, link) {
+		if (gw->ntools > 0 || gw->code == 0 || gw->wanted)
+			continue;
+		gw->wanted = vault_link_gateway_list(g->e, gw->name) == 0;
+	}
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+static void
+write_hint(struct ats_json_w *w, const struct gateway_tool *t, const char *name, bool said,
+    bool otherwise)
+{
+	struct ats_json_val v;
+
+	if (t->annotations.p != NULL && ats_json_get(t->annotations, name, &v) &&
+	    v.type == ATS_JSON_BOOL)
+		ats_json_w_bool(w, name, v.b);
+	else if (said || otherwise)
+		ats_json_w_bool(w, name, true);
+}
+
+/* Whether it only reads is the vault's word, since calls are decided by it; the rest is what its
+ * maker says. */
+static void
+write_annotations(struct ats_json_w *w, const struct gateway_tool *t)
+{
+	struct ats_json_val v;
+
+	ats_json_w_object(w, "annotations");
+	if (t->annotations.p != NULL && ats_json_get(t->annotations, "title", &v) &&
+	    v.type == ATS_JSON_STRING && v.raw.n <= TITLE_MAX)
+		ats_json_w_raw(w, "title", v.raw.p, v.raw.n);
+	ats_json_w_bool(w, "readOnlyHint", (t->flags & GATEWAY_READ_ONLY) != 0);
+	write_hint(w, t, "destructiveHint", (t->flags & GATEWAY_DESTRUCTIVE) != 0, false);
+	write_hint(w, t, "idempotentHint", (t->flags & GATEWAY_IDEMPOTENT) != 0, false);
+	write_hint(w, t, "openWorldHint", false, true);
+	ats_json_w_end(w);
+}
+
+void
+gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with_limit)
+{
+	ats_json_w_object(w, NULL);
+	ats_json_w_str(w, "name", t->name);
+	if (t->description.p != NULL)
+		ats_json_w_raw(w, "description", t->description.p, t->description.n);
+	else
+		ats_json_w_str(w, "description", "");
+	ats_json_w_raw(w, "inputSchema", t->schema.p, t->schema.n);
+	write_annotations(w, t);
+	if (with_limit && t->timeout_ms != 0)
+		ats_json_w_u64(w, "timeoutMs", t->timeout_ms);
+	ats_json_w_end(w);
+}
+
+static const char *
+state_of(const struct gateways *g, const struct gateway *gw)
+{
+	if (gw->code != 0 && gw->code != ATS_E_AGAIN)
+		return "failed";
+	if (gw->wanted)
+		return "starting";
+	return gateway_links_generation(g, gw->name) != 0 ? "running" : "idle";
+}
+
+void
+gateways_write(struct ats_json_w *w, const struct gateways *g)
+{
+	const struct gateway_tool *t;
+	const struct gateway *gw;
+
+	ats_json_w_array(w, "gateways");
+	TAILQ_FOREACH(gw, &g->all, link) {
+		ats_json_w_object(w, NULL);
+		ats_json_w_str(w, "name", gw->name);
+		ats_json_w_str(w, "state", state_of(g, gw));
+		if (gw->code != 0 && gw->code != ATS_E_AGAIN) {
+			ats_json_w_str(w, "code", ats_err_name(gw->code));
+			ats_json_w_str(w, "text", gw->text);
+		}
+		ats_json_w_array(w, "tools");
+		TAILQ_FOREACH(t, &gw->tools, link)
+			ats_json_w_str(w, NULL, t->name);
+		ats_json_w_end(w);
+		ats_json_w_end(w);
+	}
+	ats_json_w_end(w);
+}
+
+/* ---- what a call needs ------------------------------------------------------------------- */
+
+int
+gateway_tool_check(const struct gateway_tool *t, struct ats_slice args, struct ats_err *err)
+{
+	struct ats_json_val required, v, unused;
+	struct ats_json_iter it;
+	struct ats_slice key;
+	char quoted[120];
+	char *name;
+	bool there;
+
+	if (args.n > ATS_GATEWAY_ARGS_MAX)
+		return ats_err_set(err, ATS_E_FIELD, "the arguments have %zu bytes; %u is the "
+		    "most that a tool of the host takes", args.n, ATS_GATEWAY_ARGS_MAX);
+	if (t->schema.p == NULL || !ats_json_get(t->schema, "required", &required))
+		return 0;
+	ats_json_iter_init(&it, required.raw);
+	while (ats_json_next(&it, &key, &v)) {
+		name = ats_json_dup_str(&v);
+		if (name == NULL)
+			continue;	/* not a string: not a name */
+		there = ats_json_get(args, name, &unused);
+		(void)ats_log_quote(quoted, sizeof(quoted), name, strlen(name));
+		free(name);
+		if (!there)
+			return ats_err_set(err, ATS_E_FIELD, "%s: missing, and required by %s",
+			    quoted, t->name);
+	}
+	return 0;
+}
+
+/* ---- sandboxes ----------------------------------------------------------------------------- */
+
+static int
+write_frame(const struct gateways *g, struct ats_buf *out)
+{
+	const struct gateway_tool *t = NULL;
+	struct ats_json_w w;
+
+	ats_json_w_init(&w, out);
+	ats_json_w_array(&w, NULL);
+	while ((t = gateways_each(g, t)) != NULL)
+		gateway_tool_write(&w, t, true);
+	ats_json_w_end(&w);
+	return w.rc;
+}
+
+void
+gateways_tell_box(struct gateways *g, struct sandbox *box)
+{
+	struct ats_buf list ATS_CLEANUP_BUF = { 0 };
+	struct timeval again = { 0, FULL_AGAIN_US };
+	struct ats_msg_TOOLS m = { 0 };
+	struct ats_err err = { 0 };
+	int rc;
+
+	if (g == NULL || !box->tools_due || box->state != SANDBOX_READY)
+		return;
+	/* Hands that an engine before this one talked to may have a list of its. */
+	if (gateways_count(g) == 0 && !box->tools_told && !settings_elsewhere(&g->e->set)) {
+		box->tools_due = false;
+		return;
+	}
+	ats_buf_init(&list, 1u << 20);
+	rc = write_frame(g, &list);
+	if (rc < 0) {
+		(void)ats_err_set(&err, -rc, "%s", ats_err_text(rc));
+	} else {
+		m.tools = (struct ats_slice){ list.data, list.len };
+		rc = link_send(box, ATS_FRAME_TOOLS, 0, &m, &err);
+	}
+	if (rc == -ATS_E_FULL)
+		(void)event_add(box->retry, &again);
+	if (rc == -ATS_E_FULL || rc == -ATS_E_EOF)
+		return;		/* an end of the link is followed by another READY */
+	box->tools_due = false;
+	box->tools_told = true;
+	if (rc < 0)
+		ats_log(ATS_LOG_ERROR, "a sandbox does not hear of the tools of gateways",
+		    "sandbox=%s why=\"%s\"", box->id, err.text);
+}
