@@ -422,9 +422,15 @@ vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 {
 	bool filed = ask->args.n > ATS_GATEWAY_INLINE;
 	int fd ATS_CLEANUP_FD = -1;
+	struct pollfd p = { .events = POLLOUT };
 
 	if (e->vault == NULL)
 		return -ATS_E_EOF;
+	/* Many of these fill the socket, and what else is to be said has no second chance: a Unix
+	 * socket is writable while three quarters of it are free. */
+	p.fd = e->vault->fd;
+	if (poll(&p, 1, 0) != 1)
+		return -ATS_E_AGAIN;
 	if (filed && (fd = file_of(ask->args)) < 0)
 		return -ATS_E_NOMEM;
 	return ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_ASK, 0, &fd, filed, ask->id,

@@ -137,17 +137,21 @@ class Engine:
             self.vault.send(data)
 
     def hear(self, timeout=ats.TIMEOUT):
-        """The next (name, values) from the engine, None at the end."""
+        """The next (name, values) from the engine, None at the end. Arguments that came in a file
+        are where they would be without it."""
         if self.inbox:
             return self.inbox.pop(0)
         ats.wait_readable(self.vault, timeout)
         try:
-            data = self.vault.recv(65536)
+            data, fds, _, _ = socket.recv_fds(self.vault, 65536, 4)
         except ConnectionResetError:
             return None
         if not data:
             return None
         name, _, values = ats.Vault.unpack(data)
+        for fd in fds:
+            with os.fdopen(fd, "rb") as f:
+                values[-1] += f.read().decode()
         return name, values
 
     def expect(self, name, timeout=ats.TIMEOUT):
@@ -161,6 +165,11 @@ class Engine:
                 self.inbox = kept + self.inbox
                 return m[1]
             kept.append(m)
+
+    def heard(self):
+        """The engine has read all that it was told."""
+        self.tell("ARE_YOU_THERE", 1)
+        self.expect("HERE")
 
     def session(self, key="test", uid=None, workspace=None):
         """(session id, sandbox id)."""
