@@ -86,7 +86,7 @@ void ats_json_w_u64(struct ats_json_w *w, const char *key, uint64_t v);
 void ats_json_w_i64(struct ats_json_w *w, const char *key, int64_t v);
 void ats_json_w_bool(struct ats_json_w *w, const char *key, bool v);
 void ats_json_w_null(struct ats_json_w *w, const char *key);
-/* A text that is JSON already (scanned or written by us). */
+/* A text that is JSON already (scanned or written by us); its line breaks become blanks. */
 void ats_json_w_raw(struct ats_json_w *w, const char *key, const char *s, size_t n);
 /* Appends the escaped form of bytes without the quotes; invalid UTF-8 -> U+FFFD. */
 ATS_NODISCARD int ats_json_escape(struct ats_buf *out, const char *s, size_t n);

@@ -283,6 +283,19 @@ ats_json_w_null(struct ats_json_w *w, const char *key)
 void
 ats_json_w_raw(struct ats_json_w *w, const char *key, const char *s, size_t n)
 {
+	static const char breaks[] = { '\n', '\r' };
+	size_t at;
+	char *p, *end;
+
 	before(w, key);
+	at = w->out->len;
 	add(w, s, n);
+	/* What is written is one line: outside of strings a line break is a blank, and inside there
+	 * is none. */
+	for (size_t i = 0; w->rc == 0 && i < sizeof(breaks); i++) {
+		p = w->out->data + at;
+		end = p + n;
+		for (; (p = memchr(p, breaks[i], (size_t)(end - p))) != NULL; p++)
+			*p = ' ';
+	}
 }

@@ -291,6 +291,23 @@ def _(home):
     os.close(w)
 
 
+@ats.test("line breaks in a result's JSON make no lines of their own")
+def _(home):
+    e = engine.Engine(home)
+    s, b = e.session()
+    d = e.door(s)
+    i = send(d)
+    h = e.hands(b)
+    forged = b'{"jsonrpc":"2.0","id":%d,"result":{}}' % (i + 1)
+    for between in (b"\n", b"\r"):
+        h.send("result", h.call().call, text=b'{"outcome":"done","output":[' + between + forged +
+               between + b"]}")
+        ats.equal(len(d.answer(i)["result"]["output"]), 1)
+        i = send(d)
+    h.result(h.call(), "ok")
+    ats.equal(text(d.answer(i)), "ok")
+
+
 @ats.test("too many clients, and too many calls of one client, are refused")
 def _(home):
     e = engine.Engine(home, clients_max=4, client_calls_max=3)

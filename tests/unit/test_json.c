@@ -328,14 +328,14 @@ START_TEST(writer_puts_commas_keys_and_escapes)
 	ats_json_w_bool(&w, "t", true);
 	ats_json_w_bool(&w, "f", false);
 	ats_json_w_null(&w, "k\n");
-	ats_json_w_raw(&w, "r", "[1]", 3);
+	ats_json_w_raw(&w, "r", "[\n1\r]\n", 6);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	ck_assert_int_eq(w.rc, 0);
 	ck_assert_str_eq(b.data,
 	    "{\"s\":\"a\\\"b\\\\c\\n\\u0001\x7f\xc3\xa9\",\"bad\":\"x\xef\xbf\xbd\xef\xbf\xbdy"
 	    "\\u0000z\",\"a\":[18446744073709551615,-9223372036854775808,5,[],{}],\"neg\":-1,"
-	    "\"t\":true,\"f\":false,\"k\\n\":null,\"r\":[1]}");
+	    "\"t\":true,\"f\":false,\"k\\n\":null,\"r\":[ 1 ] }");
 	ck_assert_int_eq(ats_json_scan(b.data, b.len, NULL), 0);
 	ats_buf_done(&b);
 }
