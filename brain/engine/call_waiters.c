@@ -83,7 +83,7 @@ call_tell_waiters(struct call *c, const struct outcome *o)
 	struct waiter *w;
 
 	if (c->session != NULL && !TAILQ_EMPTY(&c->waiters) && c->exec == NULL &&
-	    !c->validate) {
+	    !c->validate && c->gateway == NULL) {
 		notice = c->session->notice;
 		c->session->notice = NULL;
 	}

@@ -11,6 +11,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/relay.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
 #include "common/chan.h"
@@ -24,8 +25,8 @@
 /* ---- sending --------------------------------------------------------------------- */
 
 int
-link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const void *msg,
-    struct ats_err *err)
+link_send_payload(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const void *msg,
+    struct ats_slice payload, struct ats_err *err)
 {
 	const struct ats_frame_row *row = &ats_frame_rows[frame];
 	int rc;
@@ -38,8 +39,15 @@ link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const voi
 	if (rc < 0)
 		return rc;
 	rc = ats_chan_send(box->chan, row->type, row->kind, call, box->json.data,
-	    box->json.len, NULL, 0);
+	    box->json.len, payload.p, payload.n);
 	return rc < 0 ? ats_err_set(err, -rc, "%s: %s", row->shape.name, ats_err_text(rc)) : 0;
+}
+
+int
+link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call, const void *msg,
+    struct ats_err *err)
+{
+	return link_send_payload(box, frame, call, msg, (struct ats_slice){ NULL, 0 }, err);
 }
 
 void
@@ -295,20 +303,17 @@ static int
 on_CALL_GATEWAY(struct sandbox *box, const struct ats_frame *f,
     const struct ats_msg_CALL_GATEWAY *m, struct ats_err *err)
 {
-	(void)box;
-	(void)f;
-	(void)m;
-	return ats_err_set(err, ATS_E_STATE, "no tools of the host were offered");
+	return relay_on_call(box, f, m, err);
 }
 
 static int
 on_CANCEL(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_CANCEL *m,
     struct ats_err *err)
 {
-	(void)box;
-	(void)f;
 	(void)m;
-	return ats_err_set(err, ATS_E_STATE, "no call of hands runs");
+	(void)err;
+	relay_on_cancel(box, f->head.call);
+	return 0;
 }
 
 /* One typed handler a row that hands may send; what only brain sends has none. */
@@ -497,6 +502,7 @@ link_stop(struct sandbox *box)
 {
 	ats_chan_free(box->chan);
 	box->chan = NULL;
+	relay_unlinked(box);
 	ats_buf_reset(&box->json);
 	ats_buf_reset(&box->ctx);
 	ats_buf_reset(&box->arena);

@@ -25,6 +25,9 @@ void link_cut(struct sandbox *box);
 /* Encodes and sends one frame. -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_EOF, -ATS_E_FIELD. */
 ATS_NODISCARD int link_send(struct sandbox *box, enum ats_frame_id frame, uint64_t call,
     const void *msg, struct ats_err *err);
+/* The same with a payload. */
+ATS_NODISCARD int link_send_payload(struct sandbox *box, enum ats_frame_id frame, uint64_t call,
+    const void *msg, struct ats_slice payload, struct ats_err *err);
 /* Small control frames; a failure shows as the loss of the link. */
 void link_cancel(struct sandbox *box, uint64_t call, const char *why);
 void link_ack(struct sandbox *box, uint64_t call);

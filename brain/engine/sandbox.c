@@ -148,6 +148,7 @@ on_retry(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	gateways_tell_box(box->e->gateways, box);
+	relay_flush(box);
 	dispatch_next(box);
 }
 
@@ -162,6 +163,7 @@ box_new(struct engine *e, const char *id, uint64_t uid, const char *workspace)
 	box->uid = uid;
 	(void)snprintf(box->id, sizeof(box->id), "%s", id);
 	TAILQ_INIT(&box->queue);
+	relay_init(box);
 	ats_buf_init(&box->arena, 2u << 20);
 	ats_buf_init(&box->delta_arena, CTX_MAX);
 	ats_buf_init(&box->json, JSON_MAX);

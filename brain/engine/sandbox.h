@@ -8,6 +8,7 @@
 
 #include "brain/engine/call.h"
 #include "brain/engine/proof.h"
+#include "brain/engine/relay.h"
 #include "common/addr.h"
 
 struct ats_chan;
@@ -63,6 +64,7 @@ struct sandbox {
 	int last_code;
 	char last_error[1024];
 	struct provided *provided;	/* of scripts (provider.c), or NULL */
+	struct relay relay;		/* calls that programs in it ask for */
 	bool tools_due, tools_told;	/* control.tools is to be sent; was, once */
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };

@@ -31,7 +31,7 @@ TAILQ_HEAD(session_read_list, session_read);
 
 struct session {
 	char id[SESSION_ID_MAX + 1];
-	uint64_t uid;
+	uint64_t uid, nr;		/* nr: the lower, the older */
 	struct sandbox *box;		/* NULL in unit tests only */
 	char *workspace, *key;		/* owned */
 	char cwd[4096];

@@ -27,6 +27,7 @@ struct sessions {
 	struct ats_map *map;		/* id -> session */
 	struct session_list dirty;
 	struct event *flush;
+	uint64_t next_nr;
 };
 
 static void
@@ -90,6 +91,7 @@ register_new(struct sessions *t, const char *id, const char *box_id, uint64_t ui
 	s = session_new(id, uid, workspace, key, t->e->set.reads_max);
 	if (s == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "session");
+	s->nr = t->next_nr++;
 	rc = sandboxes_use(t->e->boxes, box_id, uid, workspace, &s->box, err);
 	if (rc < 0) {
 		session_free(s);
