@@ -134,6 +134,17 @@ ATS_NODISCARD int gateway_on_progress(struct engine *e, const char *gateway,
     const struct ats_msg_EVENT_PROGRESS *m, const struct ats_frame *f, struct ats_err *err);
 
 /* ---- private to gateway*.c ------------------------------------------------------------- */
+bool gateway_is_gateway(const char *name);	/* a gateway may have that name */
+/* A tool of what the vault tells of it, with one reference; NULL and a reason otherwise. */
+struct gateway_tool *gateway_tool_new(const char *gateway, const char *tool, const char *json,
+    uint64_t flags, struct ats_err *err);
+struct asked *gateway_asked_new(struct call *c);	/* c->asked; NULL without memory */
+void gateway_asked_free(struct call *c);
+void gateway_forget_early(struct asked *a);
+/* Tells the vault what is owed to it, now or later. Its call may be gone after it. */
+void gateway_tell(struct asked *a);
+void gateway_deadline(struct call *c, uint64_t ms);	/* 0: none */
+
 struct gateway {
 	TAILQ_ENTRY(gateway) link;
 	char name[ATS_GATEWAY_NAME_MAX + 1];

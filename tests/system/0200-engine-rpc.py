@@ -29,7 +29,7 @@ def _(home):
         d = e.door()
         r = d.initialize(asked)
         ats.equal(r["protocolVersion"], got)
-        ats.equal(r["capabilities"], {"tools": {"listChanged": False}})
+        ats.equal(r["capabilities"], {"tools": {"listChanged": True}})
         ats.equal(r["serverInfo"]["name"], "agent-tool-server")
         ats.equal(d.request("ping"), {})
 
