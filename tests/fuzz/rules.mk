@@ -8,6 +8,7 @@
 AIM_capture := hands/front/capture.c
 AIM_edit := hands/fs/match_edit.c hands/fs/diff.c
 AIM_frame := common/frame.c proto/frames.c
+AIM_gateway_tool := brain/engine/gateway_tool.c
 AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
 	hands/match/glob_seq.c
 AIM_http := common/http_head.c brain/http/gate.c brain/http/message.c
