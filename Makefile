@@ -82,7 +82,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) co
 	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx dispatch \
-	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp outcome proof relay rpc sandbox sandbox_net sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_list outcome proof relay rpc sandbox sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)

@@ -14,6 +14,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/mcp_list.h"
 #include "brain/engine/rpc.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -95,6 +96,7 @@ client_drop(struct client *c, const char *why)
 	events_unsubscribe(c);
 	shut(c);
 	door_bury(c->e->door, c);
+	mcp_lists_client_gone(c);
 	call_asker_gone(&c->asker);
 	c->session = NULL;
 	engine_idle_check(c->e);
@@ -215,6 +217,12 @@ pause_or_resume(struct client *c)
 	}
 }
 
+static bool
+waits_for_nothing(const struct client *c)
+{
+	return c->asker.nwaiters == 0 && c->lists == 0;
+}
+
 /* The peer closed one direction, or all. */
 static void
 on_eof(struct client *c)
@@ -222,7 +230,7 @@ on_eof(struct client *c)
 	struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 
 	if (poll(&p, 1, 0) != 1 || (p.revents & (POLLHUP | POLLERR)) != 0 ||
-	    (c->asker.nwaiters == 0 && c->out.len == 0)) {
+	    (waits_for_nothing(c) && c->out.len == 0)) {
 		client_drop(c, "closed");
 		return;
 	}
@@ -304,7 +312,7 @@ write_out(struct client *c)
 	}
 	if (c->out.len == 0) {
 		keep_memory(c);
-		if (c->half_closed && c->asker.nwaiters == 0)
+		if (c->half_closed && waits_for_nothing(c))
 			client_drop(c, "closed");
 	}
 }

@@ -35,6 +35,7 @@ struct client {
 	const char *revision;		/* of MCP, agreed on; NULL before */
 	bool initialised;		/* and the client has said that it is ready */
 	struct asker asker;		/* of calls */
+	size_t lists;			/* tools/list that wait (mcp_list.h) */
 	struct batch_list batches;	/* whose answers are collected */
 	size_t nbatched;
 	bool subscribed;

@@ -15,6 +15,7 @@ struct door;
 struct event_base;
 struct events;
 struct gateways;
+struct mcp_lists;
 struct provider;
 struct sandboxes;
 struct scripts;
@@ -37,6 +38,7 @@ struct engine {
 	struct calls *calls;
 	struct events *events;
 	struct gateways *gateways;
+	struct mcp_lists *lists;
 	struct door *door;
 	struct vault_link *vault;
 	struct arrivals *arrivals;	/* NULL unless hands comes in */

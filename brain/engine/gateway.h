@@ -51,6 +51,8 @@ size_t gateways_count(const struct gateways *g);
 struct gateway_tool *gateways_each(const struct gateways *g, const struct gateway_tool *after);
 /* Asks the vault once for the tools of gateways that have told none yet. */
 void gateways_want(struct gateways *g);
+bool gateways_pending(const struct gateways *g);	/* one of them has not answered yet */
+void gateways_too_late(struct gateways *g);	/* nobody waits for those any more */
 /* Appends an entry of tools/list, or with_limit of control.tools. */
 void gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with_limit);
 /* The members of each gateway for people: "gateways". */
@@ -153,6 +155,7 @@ struct gateway {
 	int code;				/* why there are no tools; 0 */
 	char text[256];
 	bool wanted;				/* GATEWAY_LIST was sent, and nothing came since */
+	bool late;				/* and that for too long */
 };
 struct gateways {
 	struct engine *e;

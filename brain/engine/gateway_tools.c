@@ -12,6 +12,7 @@
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/mcp.h"
+#include "brain/engine/mcp_list.h"
 #include "brain/engine/vault_link.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -255,11 +256,12 @@ gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t 
 	gw->code = (int)code;
 	(void)snprintf(gw->text, sizeof(gw->text), "%s", text);
 	if (code != ATS_E_AGAIN)
-		gw->wanted = false;
+		gw->wanted = gw->late = false;
 	gw->ncoming = gw->nrefused = 0;
 	same = same_lists(&gw->tools, &gw->coming);
 	if (same) {
 		drop_list(&gw->coming);
+		mcp_lists_check(g->e);
 		return;
 	}
 	take_out(g, gw);
@@ -269,6 +271,7 @@ gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t 
 	}
 	ats_log(ATS_LOG_INFO, "tools of a gateway", "gateway=%s tools=%zu", gw->name, gw->ntools);
 	tell_all(g);
+	mcp_lists_check(g->e);
 }
 
 void
@@ -283,6 +286,26 @@ gateways_want(struct gateways *g)
 			continue;
 		gw->wanted = vault_link_gateway_list(g->e, gw->name) == 0;
 	}
+}
+
+bool
+gateways_pending(const struct gateways *g)
+{
+	const struct gateway *gw;
+
+	TAILQ_FOREACH(gw, &g->all, link)
+		if (gw->wanted && !gw->late)
+			return true;
+	return false;
+}
+
+void
+gateways_too_late(struct gateways *g)
+{
+	struct gateway *gw;
+
+	TAILQ_FOREACH(gw, &g->all, link)
+		gw->late = gw->wanted;
 }
 
 /* ---- for people ------------------------------------------------------------------------ */

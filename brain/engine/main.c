@@ -20,6 +20,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/mcp_list.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
@@ -116,13 +117,14 @@ make_parts(struct engine *e, const struct options *o)
 
 	e->events = events_new(e);
 	e->gateways = gateways_new(e);
+	e->lists = mcp_lists_new(e);
 	e->boxes = sandboxes_new(e);
 	e->sessions = sessions_new(e);
 	e->calls = calls_new(e);
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->gateways == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
+	if (e->events == NULL || e->gateways == NULL || e->lists == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
 	    e->scripts == NULL || e->provider == NULL ||
 	    e->door == NULL)
 		ats_fatal("out of memory");
@@ -137,6 +139,7 @@ stop(struct engine *e)
 	sessions_flush(e->sessions);
 	door_free(e->door);
 	e->door = NULL;
+	mcp_lists_free(e->lists);
 	arrivals_free(e->arrivals);
 	calls_free(e->calls);
 	e->calls = NULL;

@@ -74,21 +74,6 @@ mcp_initialized(struct rpc *r)
 }
 
 void
-mcp_list_changed(struct client *c)
-{
-	static const char line[] = "{\"jsonrpc\":\"2.0\","
-				   "\"method\":\"notifications/tools/list_changed\"}\n";
-
-	if (c->dead || !c->initialised)
-		return;
-	if (ats_buf_add(&c->out, line, sizeof(line) - 1) < 0) {
-		client_drop(c, "no room for a notification");
-		return;
-	}
-	client_flush(c);
-}
-
-void
 mcp_ping(struct rpc *r)
 {
 	(void)rpc_begin(r);
@@ -120,26 +105,6 @@ mcp_tool_write(struct ats_json_w *w, const struct ats_tool_row *t)
 		ats_json_w_end(w);
 	}
 	ats_json_w_end(w);
-}
-
-void
-mcp_tools_list(struct rpc *r)
-{
-	char cursor[8] = "";
-	struct rpc_param p[] = { { "cursor", RPC_STR, false, sizeof(cursor), cursor } };
-	struct ats_json_w *w;
-
-	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
-		return;
-	if (cursor[0] != '\0') {
-		rpc_error(r->client, r->id, RPC_PARAMS, "cursor: the list has one page");
-		return;
-	}
-	w = rpc_begin(r);
-	ats_json_w_raw(w, "tools", "", 0);
-	if (w->rc == 0)
-		w->rc = toolset_write(r->e, w->out);
-	rpc_end(r);
 }
 
 static int

@@ -96,6 +96,37 @@ def _(home):
     ats.equal(e.expect("GATEWAY_LIST"), ["git"])
 
 
+@ats.test("tools/list waits for gateways that are asked for theirs, and not for ever")
+def _(home):
+    e = engine.Engine(home, list_ms=300)
+    s, _ = e.session()
+    d = e.door(s)
+    g = Gateway(e, "git", {}, link=False)
+    g.tell("again")
+    e.heard()
+    i, j = d.send("tools/list"), d.send("tools/list")
+    ats.equal(e.expect("GATEWAY_LIST"), ["git"])
+    gone = e.door(s)
+    gone.send("tools/list")
+    gone.request("ping")
+    gone.close()
+    d.request("ping")
+    ats.check(i not in d.answers and j not in d.answers)
+    g.tools = {"push": {}}
+    g.tell()
+    for k in (i, j):
+        ats.equal(d.answer(k)["result"]["tools"][-1]["name"], "git__push")
+    slow = Gateway(e, "slow", {}, link=False)
+    slow.tell("again")
+    e.heard()
+    for _ in range(2):
+        ats.equal(d.request("tools/list")["tools"][-1]["name"], "git__push")
+    slow.tools = {"late": {}}
+    slow.tell()
+    e.heard()
+    ats.equal(d.request("tools/list")["tools"][-1]["name"], "slow__late")
+
+
 @ats.test("a call is asked for, runs, is answered and acknowledged")
 def _(home):
     e, s, d, g = up(home)
