@@ -71,9 +71,13 @@ CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o
 CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.o common/confine/landlock.o \
 	common/confine/limits.o common/confine/daemon.o common/confine/seccomp_check.o
+# pure: who may call what. The rules are looked at by the engine, too.
+RULES_O :=
+POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/policy/grants.o \
+	brain/policy/approvals.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 
-BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) common/child.o common/secret.o \
+BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
@@ -84,7 +88,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) co
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx dispatch \
 	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_list outcome proof relay rpc sandbox sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns vault_link
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) common/secret.o proto/brain.o \
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \

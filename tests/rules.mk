@@ -7,9 +7,9 @@
 existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
 MAINS := brain/vault/main.o brain/engine/main.o brain/http/main.o brain/ctl/main.o hands/main.o
 LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
-	common/child.o common/secret.o proto/brain.o)
+	$(POLICY_O) common/child.o common/secret.o proto/brain.o)
 LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
-LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/% brain/policy/%,$(ENGINE_O)))
+LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/%,$(ENGINE_O)))
 LIB_VAULT := $(filter-out $(MAINS),$(filter brain/vault/%,$(BRAIN_O)))
 LIB_HTTP := $(filter-out $(MAINS),$(filter brain/http/%,$(HTTP_O)))
 LIB_CTL := $(filter-out $(MAINS),$(filter brain/ctl/%,$(ATSCTL_O)))
@@ -35,7 +35,7 @@ UNIT_C := $(wildcard tests/unit/test_*.c)
 UNITS := $(UNIT_C:%.c=$(O)/%) $(O)/tests/proto/test_vectors
 includes = $(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "$(1)/' $(UNIT_C) /dev/null))
 $(call includes,hands): $(O)/libhands.a
-$(call includes,brain/engine) $(call includes,brain/policy): $(O)/libengine.a
+$(call includes,brain/engine): $(O)/libengine.a
 $(call includes,brain/vault): $(O)/libvault.a
 $(call includes,brain/http): $(O)/libhttp.a
 $(call includes,brain/ctl): $(O)/libctl.a
