@@ -50,7 +50,7 @@ struct policy_call {			/* all borrowed */
 	enum policy_kind kind;
 	/* Of the sandbox: the tool's own name, no alias (ats/exec is Bash). Of a gateway: NAME__TOOL. */
 	const char *tool;
-	struct ats_slice args;		/* a scanned JSON object */
+	struct ats_slice args;		/* a scanned JSON object; of ats/exec the array of words */
 	/* Of the sandbox, for rules on files: the workspace, the directory that relative paths of
 	 * the call begin at, and HOME; NULL is unknown. */
 	const char *workspace, *cwd, *home;
@@ -65,7 +65,8 @@ struct policy_decision {
 					 * which key decided; one line, no byte of the call in it */
 };
 /* Rules first; then for tools of the sandbox allow, for tools of a gateway its permission, then
- * the default. Without memory to look at a command the answer is deny. */
+ * the default. A command that cannot be looked at, for want of memory or for its size, is taken
+ * as one that each pattern of a rule that denies or asks is about. */
 void policy_decide(const struct policy_rules *r, const struct policy_call *call,
     enum policy_default gateway_default, struct policy_decision *ret);
 /* "allow_reads" and the other words of permissions.gateway_default; false: none of them. */
