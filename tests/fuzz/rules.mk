@@ -20,6 +20,9 @@ AIM_json := common/json.c common/json_names.c common/json_read.c common/json_wri
 	common/json_comment.c common/utf8.c
 AIM_notebook := hands/fs/notebook.c
 AIM_place := hands/fs/place.c
+AIM_policy := brain/policy/rules.c brain/policy/rules_read.c brain/policy/rules_bash.c \
+	brain/policy/rules_word.c brain/policy/rules_wrap.c brain/policy/rules_pattern.c \
+	brain/policy/rules_path.c
 AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \
 	hands/match/regex_words.c hands/match/literal.c
 AIM_text := hands/fs/text.c hands/tools/read_lines.c

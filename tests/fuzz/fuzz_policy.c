@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rules of permissions. Input: which allocation fails, flags, a rule and its length before it,
+ * then a command or a path. Whatever it is, an answer comes, and the same again; what is denied
+ * alone is denied as a part of more, and behind what starts it. */
+#include "brain/policy/rules.h"
+#include "common/json.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { FILES = 1, ARGV = 2 };
+
+static enum policy_effect
+decide(const struct policy_rules *r, const char *tool, const struct ats_buf *args)
+{
+	struct policy_call call = { .kind = POLICY_SANDBOX, .tool = tool,
+		.args = { args->data, args->len }, .workspace = "/w", .cwd = "/w/d",
+		.home = "/home/agent" };
+	struct policy_decision d;
+
+	policy_decide(r, &call, POLICY_ALLOW_READS, &d);
+	FUZZ_CHECK(d.effect >= POLICY_ALLOW && d.effect <= POLICY_DENY);
+	FUZZ_CHECK(d.why[0] != '\0' && strlen(d.why) < sizeof(d.why));
+	return d.effect;
+}
+
+static void
+write_args(struct ats_buf *out, const char *name, const char *before, struct ats_slice s)
+{
+	struct ats_buf text;
+	struct ats_json_w w;
+
+	ats_buf_init(&text, 1u << 20);
+	FUZZ_CHECK(ats_buf_add_str(&text, before) == 0 && ats_buf_add(&text, s.p, s.n) == 0);
+	ats_buf_reset(out);
+	ats_json_w_init(&w, out);
+	if (name != NULL)
+		ats_json_w_object(&w, NULL);
+	else
+		ats_json_w_array(&w, NULL);
+	ats_json_w_strn(&w, name, text.data, text.len);
+	ats_json_w_end(&w);
+	FUZZ_CHECK(w.rc == 0);
+	ats_buf_done(&text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_in in = { data, size };
+	unsigned fault = fuzz_fault(&in);
+	uint8_t flags = fuzz_byte(&in);
+	char *rule = fuzz_string(fuzz_bytes(&in, fuzz_byte(&in)));
+	struct ats_slice s = fuzz_bytes(&in, in.n);
+	struct policy_rules *r = policy_rules_new();
+	struct ats_err err = { .text = "" };
+	enum policy_effect first, with_fault;
+	bool files = (flags & FILES) != 0, argv = (flags & ARGV) != 0;
+	const char *tool = files ? "Read" : "Bash";
+	struct ats_buf args;
+	int rc;
+
+	FUZZ_CHECK(r != NULL);
+	ats_buf_init(&args, 8u << 20);
+	rc = policy_rules_add(r, POLICY_DENY, rule, &err);
+	FUZZ_CHECK(rc == 0 || (rc == -ATS_E_INVAL && err.text[0] != '\0'));
+	FUZZ_CHECK(policy_rules_count(r) == (rc == 0));
+	write_args(&args, files ? "file_path" : argv ? NULL : "command", "", s);
+	first = decide(r, tool, &args);
+	FUZZ_CHECK(first == decide(r, tool, &args));
+	ats_fault_alloc(fault);
+	with_fault = decide(r, tool, &args);
+	ats_fault_alloc(0);
+	if (!files)		/* without memory no rule is passed by */
+		FUZZ_CHECK(first != POLICY_DENY || with_fault == POLICY_DENY);
+	if (!files && !argv && first == POLICY_DENY) {
+		write_args(&args, "command", "echo a;", s);
+		FUZZ_CHECK(decide(r, tool, &args) == POLICY_DENY);
+		write_args(&args, "command", "echo a\n", s);
+		FUZZ_CHECK(decide(r, tool, &args) == POLICY_DENY);
+	}
+	policy_rules_free(r);
+	ats_buf_done(&args);
+	free(rule);
+	return 0;
+}
