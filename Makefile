@@ -84,7 +84,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
-	brain/vault/config.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
+	brain/vault/config.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx dispatch \
 	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_list outcome proof relay rpc sandbox sandbox_net sessions sessions_table settings store \

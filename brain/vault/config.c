@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/vault/permissions.h"
 #include "brain/vault/provider.h"
 #include "brain/vault/workspace.h"
 #include "common/fd.h"
@@ -131,6 +132,8 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 	rc = check(ret, name, homes, err);
 	if (rc == 0)
 		rc = config_check_provider(ret, name, err);
+	if (rc == 0)
+		rc = config_read_permissions(ret, name, err);
 	if (rc < 0)
 		config_done(ret);
 	return rc;
@@ -186,6 +189,8 @@ config_warning(const struct config *c, size_t n)
 void
 config_done(struct config *c)
 {
+	policy_rules_free(c->rules);
+	c->rules = NULL;
 	ats_conf_done(config_rows, config_nrows, c);
 }
 

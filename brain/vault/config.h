@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "brain/policy/rules.h"
 #include "common/addr.h"
 #include "common/buf.h"
 #include "common/conf.h"
@@ -40,6 +41,8 @@ struct config {
 	enum provider provider;		/* sandbox_url, parsed, with what is after its colon: */
 	const char *provider_at;	/* in sandbox_url */
 	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
+	struct policy_rules *rules;	/* owned; of permissions */
+	enum policy_default gateway_policy;	/* gateway_default, parsed */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
 

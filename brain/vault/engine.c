@@ -5,8 +5,8 @@
  * a session that a user registered. A message that is not its own to send ends it.
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
- * sends as much as the socket takes, in the order settings, closed sessions, sessions, keys,
- * sandboxes; a new engine is simply owed everything again. */
+ * sends as much as the socket takes, in the order settings, rules, closed sessions, sessions,
+ * keys, sandboxes; a new engine is simply owed everything again. */
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
@@ -219,6 +219,21 @@ tell_settings(struct vault *v)
 }
 
 static int
+tell_rules(struct vault *v)
+{
+	enum policy_effect effect = POLICY_NONE;
+	const char *text;
+	int rc = 0;
+
+	while (rc == 0 &&
+	       (text = policy_rules_text(v->conf->rules, v->engine.rules_told, &effect)) != NULL) {
+		rc = ats_brain_send(v->engine.fd, ATS_MSG_RULE, 0, NULL, 0, (uint64_t)effect, text);
+		v->engine.rules_told += rc == 0;
+	}
+	return rc;
+}
+
+static int
 tell_closed(struct vault *v)
 {
 	struct session *s;
@@ -257,6 +272,8 @@ tell_all(struct vault *v)
 {
 	int rc = tell_settings(v);
 
+	if (rc == 0)
+		rc = tell_rules(v);
 	if (rc == 0)
 		rc = tell_closed(v);
 	if (rc == 0)
@@ -316,6 +333,7 @@ owe_everything(struct vault *v)
 	links_engine_gone(v);
 	scripts_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
+	v->engine.rules_told = 0;
 	v->engine.idle = true;		/* until it says otherwise */
 }
 

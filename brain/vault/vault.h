@@ -53,6 +53,7 @@ struct engine {				/* what the vault knows of it */
 	bool ordered, ready, idle, settings_told, listen_told, trust_told, quit_told;
 	uint64_t starts_ms[VAULT_STARTS];
 	unsigned nstarts;		/* in all */
+	size_t rules_told;		/* how many of conf->rules */
 	struct session *closed;		/* owned; SESSION_CLOSED is owed */
 };
 

@@ -364,6 +364,41 @@ START_TEST(what_is_no_sandbox_elsewhere)
 END_TEST
 
 /* A setting of the engine has its limits in two tables; they must say the same. */
+START_TEST(rules_of_permissions_are_read)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{ "{\"permissions\":{\"deny\":[\"Bash\",\"Bash(rm\"]}}",
+		    "\"permissions.deny\": entry 2: \"Bash(rm\" has no )" },
+		{ "{\"permissions\":{\"ask\":[\"Write(x)\"]}}", "write Edit(" },
+		{ "{\"permissions\":{\"allow\":[\"\"]}}", "entry 1" },
+		{ "{\"permissions\":{\"allow\":\"Bash\"}}", "permissions.allow" },
+		{ "{\"permissions\":{\"gateway_default\":\"reads\"}}",
+		    "\"permissions.gateway_default\" must be allow_reads, ask, deny or allow" },
+		{ "{\"permissions\":{\"denied\":[]}}", "permissions.denied" },
+	};
+	enum policy_effect effect = POLICY_NONE;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_int_lt(parse(rows[i].text), 0);
+		ck_assert_msg(strstr(err.text, rows[i].why) != NULL, "%s: %s", rows[i].text,
+		    err.text);
+	}
+	ck_assert_msg(parse(NULL) == 0, "%s", err.text);
+	ck_assert_uint_eq(policy_rules_count(conf.rules), 0);
+	ck_assert_int_eq(conf.gateway_policy, POLICY_ALLOW_READS);
+	config_done(&conf);
+	ck_assert_msg(parse("{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],\"deny\":[\"Bash(rm:*)\"],"
+			    "\"gateway_default\":\"deny\"}}") == 0, "%s", err.text);
+	ck_assert_str_eq(policy_rules_text(conf.rules, 0, &effect), "Bash(rm:*)");
+	ck_assert_int_eq(effect, POLICY_DENY);
+	ck_assert_uint_eq(policy_rules_count(conf.rules), 2);
+	ck_assert_int_eq(conf.gateway_policy, POLICY_DEFAULT_DENY);
+	config_done(&conf);
+}
+END_TEST
+
 START_TEST(engine_rows_agree_with_the_engines_own_table)
 {
 	static const struct {
@@ -412,5 +447,5 @@ END_TEST
 ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
     sandboxes_elsewhere, sandboxes_over_a_network, sandboxes_of_scripts,
-    what_is_no_sandbox_elsewhere,
+    what_is_no_sandbox_elsewhere, rules_of_permissions_are_read,
     engine_rows_agree_with_the_engines_own_table)
