@@ -57,7 +57,7 @@ LIBS_SQLITE := -lsqlite3
 LIBS_PCRE := -lpcre2-8
 
 # ---- objects -----------------------------------------------------------------------
-COMMON := err buf log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
+COMMON := err buf base64 log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
 COMMON_O := $(COMMON:%=common/%.o)
 CHAN_O := common/chan.o common/chan_read.o common/stream.o common/hold.o common/wire.o common/wire_plain.o \
 	common/wire_ws.o common/ws.o common/ws_http.o common/http_head.o
@@ -95,7 +95,7 @@ ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(RU
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
 	hands/fs/target.o hands/fs/replace.o hands/fs/inplace.o hands/fs/saved.o hands/fs/meta.o \
 	hands/fs/text.o hands/fs/notebook.o hands/fs/match_edit.o hands/fs/diff.o hands/fs/image.o \
-	hands/fs/image_jpeg.o hands/fs/image_web.o hands/fs/base64.o hands/fs/pdf.o \
+	hands/fs/image_jpeg.o hands/fs/image_web.o hands/fs/pdf.o \
 	hands/tools/result.o hands/tools/change.o hands/tools/read.o hands/tools/read_lines.o hands/tools/read_kind.o \
 	hands/tools/notebook_show.o hands/tools/write.o hands/tools/edit.o \
 	hands/tools/edit_retry.o hands/tools/edit_text.o hands/tools/multi_edit.o \

@@ -5,9 +5,9 @@
  * within a limit. */
 #include "hands/front/bash_image.h"
 
+#include "common/base64.h"
 #include "hands/front/capture.h"
 #include "hands/front/spill.h"
-#include "hands/fs/base64.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ bash_image_decode(
 	k = strlen(ENCODING);
 	if (n < k || memcmp(s, ENCODING, k) != 0)
 		return 1;
-	rc = base64_decode(s + k, n - k, out);
+	rc = ats_base64_decode(s + k, n - k, out);
 	if (rc < 0)
 		return ats_err_set(err, -rc, "%s",
 		    rc == -ATS_E_INVAL ? "it is not base64 alone" : ats_err_text(rc));

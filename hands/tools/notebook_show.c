@@ -5,7 +5,7 @@
  * is anybody's, and checked by the strict scanner before anything of it is used. */
 #include "hands/tools/notebook_show.h"
 
-#include "hands/fs/base64.h"
+#include "common/base64.h"
 #include "hands/fs/image.h"
 #include "hands/fs/text.h"
 
@@ -110,7 +110,7 @@ add_image(struct show *s, const struct ats_json_val *v)
 	ats_buf_init(&bytes, IMAGE_TEXT_MAX);
 	rc = add_text(v, &text);
 	if (rc == 0)
-		rc = base64_decode(text.data, text.len, &bytes);
+		rc = ats_base64_decode(text.data, text.len, &bytes);
 	if (rc == -ATS_E_NOMEM)
 		return rc;
 	if (rc < 0)

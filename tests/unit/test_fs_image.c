@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hands/fs/image*.c, base64.c and pdf.c. The images are the fuzzer's corpus, made by
+ * hands/fs/image*.c, pdf.c and common/base64.c. The images are the fuzzer's corpus, made by
  * common encoders. */
+#include "common/base64.h"
 #include "common/fd.h"
-#include "hands/fs/base64.h"
 #include "hands/fs/image.h"
 #include "hands/fs/pdf.h"
 #include "hands/fs/text.h"
@@ -347,11 +347,29 @@ START_TEST(base64_decode_takes_what_commands_write)
 		int rc;
 
 		ats_buf_init(&out, 64);
-		rc = base64_decode(rows[i].text, strlen(rows[i].text), &out);
+		rc = ats_base64_decode(rows[i].text, strlen(rows[i].text), &out);
 		ck_assert_msg((rc == 0) == (rows[i].want != NULL), "row %zu: %d", i, rc);
 		if (rc == 0)
 			ck_assert_str_eq(out.data, rows[i].want);
 		ats_buf_done(&out);
+	}
+}
+END_TEST
+
+START_TEST(base64_encode_is_what_decode_reads)
+{
+	static const char *const rows[][2] = {
+		{ "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" },
+		{ "foob", "Zm9vYg==" }, { "fooba", "Zm9vYmE=" }, { "foobar", "Zm9vYmFy" },
+		{ "\xff\xfe\xfb", "//77" },
+	};
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+
+	ats_buf_init(&out, 100);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ats_buf_reset(&out);
+		ck_assert_int_eq(ats_base64_encode(rows[i][0], strlen(rows[i][0]), &out), 0);
+		ck_assert_str_eq(out.data, rows[i][1]);
 	}
 }
 END_TEST
@@ -448,5 +466,6 @@ ATS_UNIT_MAIN("fs_image", image_check_whole_images_pass_and_cut_ones_do_not,
     image_check_says_what_is_wrong, image_check_of_a_changed_byte_fails,
     image_check_jpeg_of_odd_sorts_is_refused, image_check_over_the_size_is_refused,
     image_check_random_bytes_are_safe, text_is_binary_names_images_that_are_not_shown,
-    base64_decode_takes_what_commands_write, pdf_range_parse_takes_pages_and_ranges,
+    base64_decode_takes_what_commands_write,
+    base64_encode_is_what_decode_reads, pdf_range_parse_takes_pages_and_ranges,
     pdf_claims_and_page_count_by_content)

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Base64 as commands and notebooks write it, in one line or wrapped. Runs in read workers
- * and in front; the text is anybody's. */
-#include "hands/fs/base64.h"
+ * Base64 as commands, notebooks and MCP servers write it, in one line or wrapped. Runs in read
+ * workers, in front and in gateways; the text is anybody's. */
+#include "common/base64.h"
 
 #include <stdint.h>
 #include <string.h>
+
+static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* 0-63 a digit, 64 none, 65 a line break. */
 static void
 make_table(unsigned char table[256])
 {
-	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 	memset(table, 64, 256);
 	for (unsigned i = 0; i < 64; i++)
-		table[(unsigned char)digits[i]] = (unsigned char)i;
+		table[(unsigned char)digits64[i]] = (unsigned char)i;
 	table['\n'] = table['\r'] = 65;
 }
 
 int
-base64_decode(const char *s, size_t n, struct ats_buf *out)
+ats_base64_decode(const char *s, size_t n, struct ats_buf *out)
 {
 	unsigned char table[256];
 	uint32_t bits = 0;
@@ -54,6 +53,32 @@ base64_decode(const char *s, size_t n, struct ats_buf *out)
 		to[len++] = (char)(bits >> 2 & 0xff);
 	} else if (digits % 4 == 2) {
 		to[len++] = (char)(bits >> 4 & 0xff);
+	}
+	ats_buf_commit(out, len);
+	return 0;
+}
+
+int
+ats_base64_encode(const void *p, size_t n, struct ats_buf *out)
+{
+	const unsigned char *u = p;
+	size_t len = (n + 2) / 3 * 4;
+	char *to;
+	int rc = ats_buf_reserve(out, len, &to);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t bits = (uint32_t)u[i] << 16;
+
+		if (i + 1 < n)
+			bits |= (uint32_t)u[i + 1] << 8;
+		if (i + 2 < n)
+			bits |= u[i + 2];
+		*to++ = digits64[bits >> 18];
+		*to++ = digits64[bits >> 12 & 63];
+		*to++ = i + 1 < n ? digits64[bits >> 6 & 63] : '=';
+		*to++ = i + 2 < n ? digits64[bits & 63] : '=';
 	}
 	ats_buf_commit(out, len);
 	return 0;

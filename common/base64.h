@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Base64 (RFC 4648), both ways. */
+#ifndef ATS_COMMON_BASE64_H
+#define ATS_COMMON_BASE64_H
+
+#include "common/buf.h"
+
+/* Appends the bytes; line breaks between the digits do not count. -ATS_E_INVAL when it is
+ * not base64 or holds nothing; -ATS_E_NOMEM, -ATS_E_TOOBIG. */
+ATS_NODISCARD int ats_base64_decode(const char *s, size_t n, struct ats_buf *out);
+/* Appends the digits, in one line and padded. */
+ATS_NODISCARD int ats_base64_encode(const void *p, size_t n, struct ats_buf *out);
+
+#endif
