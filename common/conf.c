@@ -63,7 +63,7 @@ void
 ats_conf_done(const struct ats_conf_row *rows, size_t nrows, void *out)
 {
 	for (size_t i = 0; i < nrows; i++) {
-		if (rows[i].type == ATS_CONF_STR) {
+		if (rows[i].type == ATS_CONF_STR || rows[i].type == ATS_CONF_JSON) {
 			free(*str_at(out, &rows[i]));
 			*str_at(out, &rows[i]) = NULL;
 		} else if (rows[i].type == ATS_CONF_STRV ||
@@ -86,7 +86,7 @@ set_defaults(struct conf *c)
 			memcpy(c->out + r->offset, &r->def, sizeof(uint64_t));
 		else if (r->type == ATS_CONF_BOOL)
 			*(bool *)(c->out + r->offset) = r->def != 0;
-		else if (r->type == ATS_CONF_STR)
+		else if (r->type == ATS_CONF_STR || r->type == ATS_CONF_JSON)
 			*str_at(c->out, r) = NULL;
 		else if (r->type == ATS_CONF_ARGVS)
 			memset(argvs_at(c->out, r), 0, sizeof(struct ats_conf_argvs));
@@ -272,6 +272,35 @@ set_argvs(struct conf *c, const struct ats_conf_row *r, const struct ats_json_va
 }
 
 static int
+set_json(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val *v)
+{
+	size_t n = 0;
+	bool quoted = false;
+	char *s;
+
+	if (v->type != ATS_JSON_OBJECT)
+		return wrong(c, r, "an object");
+	s = ats_malloc(v->raw.n + 1);
+	if (s == NULL)
+		return ats_err_set(c->err, ATS_E_NOMEM, "out of memory");
+	for (size_t i = 0; i < v->raw.n; i++) {
+		char b = v->raw.p[i];
+
+		if (!quoted && strchr(" \t\r\n", b) != NULL)
+			continue;
+		s[n++] = b;
+		if (b == '\\' && i + 1 < v->raw.n)
+			s[n++] = v->raw.p[++i];	/* only in strings */
+		else if (b == '"')
+			quoted = !quoted;
+	}
+	s[n] = '\0';
+	free(*str_at(c->out, r));
+	*str_at(c->out, r) = s;
+	return 0;
+}
+
+static int
 set_row(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val *v)
 {
 	switch (r->type) {
@@ -286,6 +315,8 @@ set_row(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val 
 		return set_str(c, r, v);
 	case ATS_CONF_ARGVS:
 		return set_argvs(c, r, v);
+	case ATS_CONF_JSON:
+		return set_json(c, r, v);
 	case ATS_CONF_STRV:
 	case ATS_CONF_ENV:
 	default:

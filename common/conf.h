@@ -16,14 +16,17 @@ enum ats_conf_type {
 	ATS_CONF_STR,
 	ATS_CONF_STRV,
 	ATS_CONF_ENV,
-	ATS_CONF_ARGVS
+	ATS_CONF_ARGVS,
+	ATS_CONF_JSON
 };
 #define ATS_CONF_STRV_MAX 64
 #define ATS_CONF_ARGVS_MAX 16
 
 /* key is dotted: "limits.output_bytes" is {"limits":{"output_bytes":..}}. offset points
  * into the caller's struct: uint64_t, bool, char * (owned), struct ats_conf_strv, or struct
- * ats_conf_argvs (an object of arrays of strings, none of them empty). */
+ * ats_conf_argvs (an object of arrays of strings, none of them empty). JSON: an object whose
+ * members are its reader's to judge, kept as a char * (owned, NULL where it is absent) without
+ * comments and white space. */
 struct ats_conf_row {
 	const char *key;
 	enum ats_conf_type type;

@@ -85,6 +85,9 @@ config_range(const char *type, uint64_t def, uint64_t min, uint64_t max, const c
 	case 'E':
 		printf("object of strings | none");
 		break;
+	case 'J':
+		printf("object | none");
+		break;
 	default:
 		printf("%s | ", type[3] == 'V' ? "array of strings" : "string");
 		if (text != NULL && text[0] != '\0')

@@ -134,6 +134,11 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 		rc = config_check_provider(ret, name, err);
 	if (rc == 0)
 		rc = config_read_permissions(ret, name, err);
+	if (rc == 0) {
+		rc = gateways_read(&ret->gateways, ret->credentials_json, ret->gateways_json, err);
+		if (rc < 0)
+			(void)ats_err_wrap(err, "%s", name);
+	}
 	if (rc < 0)
 		config_done(ret);
 	return rc;
@@ -191,6 +196,7 @@ config_done(struct config *c)
 {
 	policy_rules_free(c->rules);
 	c->rules = NULL;
+	gateways_done(&c->gateways);
 	ats_conf_done(config_rows, config_nrows, c);
 }
 
@@ -216,6 +222,7 @@ add_row(const struct config *c, size_t i, struct ats_buf *out)
 	case ATS_CONF_ENV:
 		break;
 	case ATS_CONF_ARGVS:
+	case ATS_CONF_JSON:
 		return 0;	/* nobody is told: see spawner.h */
 	}
 	list = (const struct ats_conf_strv *)(const void *)at;
@@ -238,6 +245,7 @@ config_is_default(const struct config *c, size_t i)
 	case ATS_CONF_BOOL:
 		return *(const bool *)at == (r->def != 0);
 	case ATS_CONF_STR:
+	case ATS_CONF_JSON:
 		memcpy(&s, at, sizeof(s));
 		return s == NULL || (r->def_str != NULL && strcmp(s, r->def_str) == 0);
 	case ATS_CONF_STRV:

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "brain/policy/rules.h"
+#include "brain/vault/gateways.h"
 #include "common/addr.h"
 #include "common/buf.h"
 #include "common/conf.h"
@@ -33,6 +34,7 @@ enum provider {
 #define CONFIG_STRV(m) struct ats_conf_strv m;
 #define CONFIG_ENV(m) struct ats_conf_strv m;
 #define CONFIG_ARGVS(m) struct ats_conf_argvs m;
+#define CONFIG_JSON(m) char *m;
 struct config {
 #define CONF(key, member, type, def, min, max, text, who, wire, doc) CONFIG_##type(member)
 #include "brain/config.def"
@@ -43,6 +45,7 @@ struct config {
 	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
 	struct policy_rules *rules;	/* owned; of permissions */
 	enum policy_default gateway_policy;	/* gateway_default, parsed */
+	struct gateways gateways;	/* gateways_json and credentials_json, parsed */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
 

@@ -363,7 +363,57 @@ START_TEST(what_is_no_sandbox_elsewhere)
 }
 END_TEST
 
-/* A setting of the engine has its limits in two tables; they must say the same. */
+#define G(cred, gw) "{\"credentials\": {" cred "}, /* c */ \"gateways\": {" gw "}}"
+#define CMD "\"kind\":\"command\", \"tools\": {\"t\": {\"description\":\"a  /*b*/\", " \
+	"\"argv\":[\"/bin/true\"]}}"
+START_TEST(gateways_and_their_credentials)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "{\"gateways\": []}", "\"gateways\" must be an object" },
+		{ "{\"credentials\": 1}", "\"credentials\" must be an object" },
+		{ G("\"a b\": {\"file\": \"/x\"}", ""), "credentials.a b: a name" },
+		{ G("\"a\": \"/x\"", ""), "credentials.a: must be {" },
+		{ G("\"a\": {}", ""), "credentials.a: must be {" },
+		{ G("\"a\": {\"file\": \"/x\", \"mode\": 1}", ""), "credentials.a: must be {" },
+		{ G("\"a\": {\"env\": \"X\"}", ""), "credentials.a: must be {" },
+		{ G("\"a\": {\"file\": \"x\"}", ""), "absolute path" },
+		{ G("\"a\": {\"file\": \"/x/\"}", ""), "absolute path" },
+		{ G("\"a\": {\"systemd\": \"../x\"}", ""), "LoadCredential" },
+		{ G("\"a\": {\"command\": \"/x\"}", ""), "array of strings" },
+		{ G("\"a\": {\"command\": [\"pass\"]}", ""), "absolute path" },
+		{ G("\"a\": {\"command\": []}", ""), "absolute path" },
+		{ G("", "\"ats\": {" CMD "}"), "gateways.ats: the name is brain's own" },
+		{ G("", "\"x\": {" CMD ", \"credential\": \"c\", \"credential_env\": \"C\"}"),
+		    "gateways.x.credential: \"c\" is not in \"credentials\"" },
+		{ G("", "\"x\": {" CMD ", \"colour\": 1}"), "gateways.x.colour: unknown key" },
+	};
+	const struct gateway_source *g;
+
+	ck_assert_msg(parse(G("\"f\": {\"file\": \"/x\"}, \"s\": {\"systemd\": \"jira-token\"},"
+	    "\"c\": {\"command\": [\"/usr/bin/pass\", \"show\", \"x\"]}", "\"one\": { " CMD
+	    ", // end\n\"credential\": \"c\", \"credential_fd\": 3 }")) == 0, "%s", err.text);
+	ck_assert_uint_eq(conf.gateways.ncredentials, 3);
+	ck_assert_str_eq(gateways_credential(&conf.gateways, "f")->at, "/x");
+	ck_assert_int_eq(gateways_credential(&conf.gateways, "s")->kind, CREDENTIAL_SYSTEMD);
+	ck_assert_uint_eq(gateways_credential(&conf.gateways, "c")->argv.n, 3);
+	ck_assert_ptr_null(gateways_credential(&conf.gateways, "x"));
+	g = gateways_find(&conf.gateways, "one");
+	ck_assert_ptr_nonnull(g);
+	ck_assert_ptr_null(gateways_find(&conf.gateways, "two"));
+	/* Comments and white space are gone, but not those within strings. */
+	ck_assert_str_eq(g->json, "{\"kind\":\"command\",\"tools\":{\"t\":{\"description\":"
+	    "\"a  /*b*/\",\"argv\":[\"/bin/true\"]}},\"credential\":\"c\",\"credential_fd\":3}");
+	config_done(&conf);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(bad); i++) {
+		ck_assert_msg(parse(bad[i].text) == -ATS_E_CONFIG, "%s", bad[i].text);
+		ck_assert_msg(strstr(err.text, bad[i].says) != NULL, "%s", err.text);
+		ck_assert_msg(strncmp(err.text, "test: ", 6) == 0, "%s", err.text);
+	}
+}
+END_TEST
+
 START_TEST(rules_of_permissions_are_read)
 {
 	static const struct {
@@ -399,6 +449,7 @@ START_TEST(rules_of_permissions_are_read)
 }
 END_TEST
 
+/* A setting of the engine has its limits in two tables; they must say the same. */
 START_TEST(engine_rows_agree_with_the_engines_own_table)
 {
 	static const struct {
@@ -447,5 +498,6 @@ END_TEST
 ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
     sandboxes_elsewhere, sandboxes_over_a_network, sandboxes_of_scripts,
-    what_is_no_sandbox_elsewhere, rules_of_permissions_are_read,
+    what_is_no_sandbox_elsewhere, gateways_and_their_credentials,
+    rules_of_permissions_are_read,
     engine_rows_agree_with_the_engines_own_table)
