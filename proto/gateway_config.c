@@ -270,7 +270,7 @@ ats_gw_find_tool(const struct ats_gw_config *c, const char *name)
 }
 
 int
-ats_gw_tool_json(const struct ats_gw_tool *t, struct ats_buf *out)
+ats_gw_tool_json(const struct ats_gw_config *c, const struct ats_gw_tool *t, struct ats_buf *out)
 {
 	struct ats_json_w w;
 
@@ -284,8 +284,15 @@ ats_gw_tool_json(const struct ats_gw_tool *t, struct ats_buf *out)
 	ats_json_w_bool(&w, "idempotentHint", (t->flags & GATEWAY_IDEMPOTENT) != 0);
 	ats_json_w_bool(&w, "openWorldHint", true);
 	ats_json_w_end(&w);
+	ats_json_w_u64(&w, "timeoutMs", ats_gw_timeout_ms(c, t));
 	ats_json_w_end(&w);
 	return w.rc;
+}
+
+uint64_t
+ats_gw_timeout_ms(const struct ats_gw_config *c, const struct ats_gw_tool *t)
+{
+	return t != NULL && t->timeout_ms != 0 ? t->timeout_ms : c->timeout_ms;
 }
 
 int

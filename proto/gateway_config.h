@@ -52,6 +52,7 @@ struct ats_gw_query {			/* one parameter: its name as it is, unencoded */
 struct ats_gw_tool {
 	char *name;
 	unsigned flags;			/* enum ats_gateway_flag of proto/brain.h */
+	bool says_flags;		/* the file says one of them: they come before a server's */
 	enum ats_gw_permission permission;
 	uint64_t timeout_ms;		/* 0: the gateway's */
 	/* http and command */
@@ -112,8 +113,12 @@ void ats_gw_config_done(struct ats_gw_config *c);
 ATS_NODISCARD int ats_gw_check_name(const char *name, struct ats_err *err);
 /* The tool of this name, or NULL. */
 const struct ats_gw_tool *ats_gw_find_tool(const struct ats_gw_config *c, const char *name);
-/* Appends the JSON of a tool for tools/list: description, inputSchema, annotations. */
-ATS_NODISCARD int ats_gw_tool_json(const struct ats_gw_tool *t, struct ats_buf *out);
+/* Appends the JSON of a tool: description, inputSchema, annotations as for tools/list, and
+ * timeoutMs. */
+ATS_NODISCARD int ats_gw_tool_json(const struct ats_gw_config *c, const struct ats_gw_tool *t,
+    struct ats_buf *out);
+/* How long a call of it may take, in ms; t may be NULL, of a tool that c does not name. */
+uint64_t ats_gw_timeout_ms(const struct ats_gw_config *c, const struct ats_gw_tool *t);
 /* GATEWAY__TOOL as agents see it, characters outside of [A-Za-z0-9_-] as '_'. out holds
  * ATS_GATEWAY_TOOL_MAX bytes. -ATS_E_TOOBIG where it is longer, or the tool's name is empty. */
 ATS_NODISCARD int ats_gw_whole_name(const char *gateway, const char *tool, char *out);

@@ -283,6 +283,15 @@ check_http(const struct ats_gw_in *in, struct reading *r)
 	return rc < 0 ? rc : check_all_used(in, t);
 }
 
+static bool
+says_flags(struct ats_slice tool)
+{
+	struct ats_json_val v;
+
+	return ats_json_get(tool, "read_only", &v) || ats_json_get(tool, "destructive", &v) ||
+	    ats_json_get(tool, "idempotent", &v);
+}
+
 static int
 check_tool(const struct ats_gw_in *in, const struct ats_gw_config *c, struct reading *r)
 {
@@ -316,7 +325,7 @@ check_tool(const struct ats_gw_in *in, const struct ats_gw_config *c, struct rea
 	if (c->kind == ATS_GW_HTTP)
 		rc = check_http(in, r);
 	ats_buf_init(&json, ATS_GW_TOOL_JSON_MAX);
-	if (rc == 0 && ats_gw_tool_json(t, &json) < 0)
+	if (rc == 0 && ats_gw_tool_json(c, t, &json) < 0)
 		rc = ats_gw_wrong(in, "input", "description and input are longer than %u bytes",
 		    ATS_GW_TOOL_JSON_MAX);
 	return rc;
@@ -356,6 +365,7 @@ ats_gw_take_tools(const struct ats_gw_in *in, const char *key, const struct ats_
 			rc = ats_gw_read(&inner, keys, ATS_ARRAY_LEN(keys), e.raw, &r);
 		if (rc == 0)
 			rc = check_tool(&inner, c, &r);
+		r.tool.says_flags = rc == 0 && says_flags(e.raw);
 		free(r.body);
 		if (rc < 0)
 			ats_gw_tool_done(&r.tool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starting ats-engine and ats-hands. Runs in the spawner; ids, workspace and options come
+ * Starting ats-engine, ats-hands and commands. Runs in the spawner; ids, workspace and options come
  * from the vault, programs and argument names from here. */
 #include "brain/vault/children.h"
 
@@ -126,11 +126,11 @@ find_program(const char *name, char out[PATH_SIZE], struct ats_err *err)
 	    ATS_LIBEXECDIR);
 }
 
-/* Of what there is in what, the path and the environment are the caller's. */
-static int
-start(struct children *k, const char *id, struct ats_child *what, bool group, bool leaves,
-    pid_t *ret_pid, struct ats_err *err)
+int
+children_start(struct children *k, const char *id, const struct ats_child *what, bool group,
+    bool leaves, pid_t *ret_pid, struct ats_err *err)
 {
+	struct ats_child full = *what;
 	struct child *c;
 	int rc = children_new(k, id, &c, err);
 
@@ -138,10 +138,10 @@ start(struct children *k, const char *id, struct ats_child *what, bool group, bo
 		return rc;
 	c->group = group;
 	c->leaves = leaves;
-	what->exec_fd = -1;
-	what->death_signal = SIGKILL;
-	what->new_session = true;
-	rc = ats_child_start(what, &c->pid, &c->pidfd, err);
+	full.exec_fd = -1;
+	full.death_signal = SIGKILL;
+	full.new_session = true;
+	rc = ats_child_start(&full, &c->pid, &c->pidfd, err);
 	if (rc < 0) {
 		free(c);
 		return rc;
@@ -151,16 +151,18 @@ start(struct children *k, const char *id, struct ats_child *what, bool group, bo
 	return 0;
 }
 
-static int
-start_own(struct children *k, const char *id, struct ats_child *what, const char *program,
-    pid_t *ret_pid, struct ats_err *err)
+int
+children_start_own(struct children *k, const char *id, const struct ats_child *what,
+    const char *program, pid_t *ret_pid, struct ats_err *err)
 {
+	struct ats_child full = *what;
 	char path[PATH_SIZE];
 	int rc = find_program(program, path, err);
 
-	what->path = path;
-	what->env = ats_fault_env();
-	return rc < 0 ? rc : start(k, id, what, false, false, ret_pid, err);
+	full.path = path;
+	if (full.env == NULL)
+		full.env = ats_fault_env();
+	return rc < 0 ? rc : children_start(k, id, &full, false, false, ret_pid, err);
 }
 
 void
@@ -193,7 +195,7 @@ children_start_engine(struct children *k, int door_fd, int vault_fd, int log_fd,
 	const struct ats_child_fd fds[] = { { log_fd, 2 }, { vault_fd, 3 }, { door_fd, 4 } };
 	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
 
-	return start_own(k, CHILD_ENGINE, &what, "ats-engine", ret_pid, err);
+	return children_start_own(k, CHILD_ENGINE, &what, "ats-engine", ret_pid, err);
 }
 
 /* ---- hands -------------------------------------------------------------------------- */
@@ -260,7 +262,7 @@ exec_hands(struct children *k, const char *id, const char *workspace, const char
 	size_t n = 11;
 	int rc = add_options(argv, &n, options, err);
 
-	return rc < 0 ? rc : start_own(k, id, &what, "ats-hands", ret_pid, err);
+	return rc < 0 ? rc : children_start_own(k, id, &what, "ats-hands", ret_pid, err);
 }
 
 int
@@ -305,28 +307,6 @@ children_start_hands(struct children *k, const char *id, const char *workspace,
 
 /* ---- a command of the user's --------------------------------------------------------- */
 
-/* What podman, docker, ssh and kubectl need to find their own configuration. */
-static const char *const *
-command_env(void)
-{
-	static const char *const names[] = { "HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ",
-		"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME" };
-	static const char *env[ATS_ARRAY_LEN(names) + 1];
-	size_t n = 0;
-
-	for (char **e = environ; *e != NULL && n < ATS_ARRAY_LEN(names); e++)
-		for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++) {
-			size_t len = strlen(names[i]);
-
-			if (strncmp(*e, names[i], len) == 0 && (*e)[len] == '=') {
-				env[n++] = *e;
-				break;
-			}
-		}
-	env[n] = NULL;
-	return env;
-}
-
 static int
 command_log(struct children *k, const char *box, int *ret_fd, struct ats_err *err)
 {
@@ -360,9 +340,9 @@ children_start_command(struct children *k, const char *name, const char *box,
 	if (rc < 0)
 		return rc;
 	const struct ats_child_fd fds[] = { { pair[1], 0 }, { pair[1], 1 }, { log_fd, 2 } };
-	struct ats_child what = { .path = argv[0], .argv = argv, .env = command_env(),
+	struct ats_child what = { .path = argv[0], .argv = argv, .env = children_env(ENV_COMMAND),
 		.fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
-	rc = start(k, name, &what, true, leaves, ret_pid, err);
+	rc = children_start(k, name, &what, true, leaves, ret_pid, err);
 	(void)close(pair[1]);
 	if (rc < 0)
 		(void)close(pair[0]);

@@ -11,11 +11,19 @@
 
 #define CHILD_ENGINE "engine"
 #define CHILD_SCRIPT "script-"		/* and a number */
+#define CHILD_GATEWAY "gateway-"	/* and its name */
+#define CHILD_CREDENTIAL "credential-"	/* and its name */
+#define CHILD_ID_MAX 48
 #define CHILD_LOG_MARK "ats-brain: the command is started\n"
 #define CHILDREN_MAX 1100		/* over limits.sandboxes */
 
+struct ats_child;
+struct credential_source;
+struct gateway_source;
+
+enum child_env { ENV_COMMAND = 1, ENV_GATEWAY = 2, ENV_CREDENTIAL = 4 };
 struct child {
-	char id[33];
+	char id[CHILD_ID_MAX];
 	pid_t pid;
 	int pidfd;
 	bool group;			/* a command of the user's: ends with all of its group */
@@ -53,6 +61,21 @@ ATS_NODISCARD int children_start_hands(struct children *k, const char *id,
 ATS_NODISCARD int children_start_command(struct children *k, const char *name,
     const char *box, const char *const *argv, bool leaves, pid_t *ret_pid, int *ret_link,
     struct ats_err *err);
+/* Credentials and gateways: what is run is the configuration's. stderr is brain's log; vault_fd
+ * is the descriptor 3 of ats-gateway, out_fd where the command prints. */
+ATS_NODISCARD int children_start_gateway(struct children *k, const struct gateway_source *g,
+    int vault_fd, pid_t *ret_pid, struct ats_err *err);
+ATS_NODISCARD int children_start_credential(struct children *k,
+    const struct credential_source *s, int out_fd, pid_t *ret_pid, struct ats_err *err);
+/* What of the spawner's environment a child of that kind gets. Valid until the next call. */
+const char *const *children_env(enum child_env who);
+/* For what starts a child: in what, the path, argv and descriptors are the caller's; group and
+ * leaves as in struct child. The second finds a program of ours by its name, and gives it an empty
+ * environment where there is none. */
+ATS_NODISCARD int children_start(struct children *k, const char *id,
+    const struct ats_child *what, bool group, bool leaves, pid_t *ret_pid, struct ats_err *err);
+ATS_NODISCARD int children_start_own(struct children *k, const char *id,
+    const struct ats_child *what, const char *program, pid_t *ret_pid, struct ats_err *err);
 void children_signal(const struct child *c, int sig);
 /* Whether it has ended; then what remains of its group does, too, and it was waited for. */
 bool children_wait(const struct child *c, int *ret_status);

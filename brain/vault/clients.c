@@ -11,6 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "brain/vault/client.h"
+#include "brain/vault/credentials.h"
+#include "brain/vault/decide.h"
+#include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -19,63 +23,58 @@
 #include "common/secret.h"
 #include "proto/brain.h"
 
-#define STATUS_MAX (48u << 10)
+#define JSON_MAX (60u << 10)
 #define ENROLL_KEY "enrolled"		/* of the session that an enrolment registers */
 
-struct client {
-	struct vault *v;
-	int fd;
-	struct event *ev;
-	uid_t uid;
-	pid_t pid;
-	char waits[SESSION_ID_MAX];	/* for the engine's word on this session, or "" */
-	uint32_t seq;			/* of that question */
-	bool gone;			/* to be dropped by its callback */
-	struct client *next;
-};
+static void
+free_client(struct client *c)
+{
+	if (c->wr != NULL)
+		event_free(c->wr);
+	event_free(c->ev);
+	ats_fd_close(&c->fd);
+	free(c);
+}
 
 static void
 drop(struct client *c)
 {
 	struct client **at = &c->v->clients;
+	struct vault *v = c->v;
 
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
 	c->v->nclients--;
-	event_free(c->ev);
-	ats_fd_close(&c->fd);
-	vault_check_idle(c->v);
-	free(c);
+	free_client(c);
+	vault_check_idle(v);
 }
 
-/* The answer could not be sent. The list must not change here, another client's callback
- * may be walking it: its own next read sees the end. */
-static void
-lose(struct client *c)
+void
+client_lose(struct client *c)
 {
 	c->gone = true;
 	(void)shutdown(c->fd, SHUT_RDWR);
 }
 
-static void
-say_ok(struct client *c, uint32_t seq, const char *a, const char *b)
+void
+client_ok(struct client *c, uint32_t seq, const char *a, const char *b)
 {
 	if (ats_brain_send(c->fd, ATS_MSG_OK, seq, NULL, 0, a, b) < 0)
-		lose(c);
+		client_lose(c);
 }
 
-static void
-say_failed(struct client *c, uint32_t seq, int code, const char *text)
+void
+client_failed(struct client *c, uint32_t seq, int code, const char *text)
 {
 	if (ats_brain_send(c->fd, ATS_MSG_FAILED, seq, NULL, 0, (uint64_t)code, text) < 0)
-		lose(c);
+		client_lose(c);
 }
 
-static void
-say_err(struct client *c, uint32_t seq, const struct ats_err *err)
+void
+client_err(struct client *c, uint32_t seq, const struct ats_err *err)
 {
-	say_failed(c, seq, err->code, err->text);
+	client_failed(c, seq, err->code, err->text);
 }
 
 void
@@ -88,9 +87,9 @@ clients_session_answer(struct vault *v, const char *id, int code, const char *te
 			continue;
 		c->waits[0] = '\0';
 		if (code == 0)
-			say_ok(c, c->seq, s->id, s->box);
+			client_ok(c, c->seq, s->id, s->box);
 		else
-			say_failed(c, c->seq, code, text);
+			client_failed(c, c->seq, code, text);
 	}
 }
 
@@ -99,7 +98,7 @@ static void
 answer_with(struct client *c, uint32_t seq, struct session *s)
 {
 	if (s->confirmed) {
-		say_ok(c, seq, s->id, s->box);
+		client_ok(c, seq, s->id, s->box);
 		return;
 	}
 	(void)snprintf(c->waits, sizeof(c->waits), "%s", s->id);
@@ -129,7 +128,7 @@ do_register(struct client *c, const struct ats_ipc_msg *m)
 
 	if (check_workspace(c, m->s[0], real, &err) < 0 ||
 	    reg_add(c->v->reg, c->uid, real, m->s[1], &s, &gone, &err) < 0) {
-		say_err(c, m->seq, &err);
+		client_err(c, m->seq, &err);
 		return;
 	}
 	if (gone != NULL)
@@ -145,7 +144,7 @@ find_own(struct client *c, const struct ats_ipc_msg *m)
 
 	if (s != NULL && s->uid == c->uid)
 		return s;
-	say_failed(c, m->seq, ATS_E_UNKNOWN_ID, "no such session");
+	client_failed(c, m->seq, ATS_E_UNKNOWN_ID, "no such session");
 	return NULL;
 }
 
@@ -163,7 +162,7 @@ do_find(struct client *c, const struct ats_ipc_msg *m)
 	    strcmp(real, s->workspace) != 0)
 		(void)ats_err_set(&err, ATS_E_INVAL, "%s is not what it was", s->workspace);
 	if (err.code != 0) {
-		say_err(c, m->seq, &err);
+		client_err(c, m->seq, &err);
 		return;
 	}
 	reg_touch(s);
@@ -181,9 +180,9 @@ do_find_named(struct client *c, const struct ats_ipc_msg *m)
 	    (s = reg_find_named(c->v->reg, c->uid, real, m->s[1])) == NULL)
 		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "no such session in %s", real);
 	if (s != NULL)
-		say_ok(c, m->seq, s->id, s->box);
+		client_ok(c, m->seq, s->id, s->box);
 	else
-		say_err(c, m->seq, &err);
+		client_err(c, m->seq, &err);
 }
 
 static void
@@ -198,10 +197,10 @@ do_close(struct client *c, const struct ats_ipc_msg *m)
 		if (strcmp(w->waits, s->id) != 0)
 			continue;
 		w->waits[0] = '\0';
-		say_failed(w, w->seq, ATS_E_UNKNOWN_ID, "the session was closed");
+		client_failed(w, w->seq, ATS_E_UNKNOWN_ID, "the session was closed");
 	}
 	engine_session_gone(c->v, s);
-	say_ok(c, m->seq, "", "");
+	client_ok(c, m->seq, "", "");
 }
 
 /* The session keeps the sandbox known to the engine when a hands comes before any call. */
@@ -220,10 +219,10 @@ do_enroll(struct client *c, const struct ats_ipc_msg *m)
 	if (gone != NULL)
 		engine_session_gone(c->v, gone);
 	if (s == NULL || links_enroll(c->v, s->box, m->u[1] == 1, text, &err) < 0) {
-		say_err(c, m->seq, &err);
+		client_err(c, m->seq, &err);
 		return;
 	}
-	say_ok(c, m->seq, text, s->box);
+	client_ok(c, m->seq, text, s->box);
 	ats_secret_wipe(text, sizeof(text));
 	engine_sync(c->v);
 }
@@ -235,7 +234,7 @@ do_revoke(struct client *c, const struct ats_ipc_msg *m)
 	struct ats_err err = { 0 };
 
 	if (links_revoke(c->v, m->s[0], &err) < 0) {
-		say_err(c, m->seq, &err);
+		client_err(c, m->seq, &err);
 		return;
 	}
 	s = reg_find_box(c->v->reg, m->s[0]);
@@ -243,7 +242,7 @@ do_revoke(struct client *c, const struct ats_ipc_msg *m)
 		s = reg_find_named(c->v->reg, s->uid, s->workspace, ENROLL_KEY);
 	if (s != NULL)
 		engine_session_gone(c->v, reg_take(c->v->reg, s->id));
-	say_ok(c, m->seq, "", "");
+	client_ok(c, m->seq, "", "");
 }
 
 static void
@@ -265,13 +264,22 @@ add_boxes(const struct vault *v, struct ats_json_w *w)
 }
 
 static void
+say_json(struct client *c, uint32_t seq, const struct ats_json_w *w)
+{
+	if (w->rc < 0)
+		client_failed(c, seq, -w->rc, ats_err_text(w->rc));
+	else
+		client_ok(c, seq, w->out->data, "");
+}
+
+static void
 do_status(struct client *c, const struct ats_ipc_msg *m)
 {
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	const struct vault *v = c->v;
 	struct ats_json_w w;
 
-	ats_buf_init(&out, STATUS_MAX);
+	ats_buf_init(&out, JSON_MAX);
 	ats_json_w_init(&w, &out);
 	ats_json_w_object(&w, NULL);
 	ats_json_w_str(&w, "version", ATS_VERSION);
@@ -289,23 +297,78 @@ do_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_u64(&w, "sessions", reg_count(v->reg));
 	ats_json_w_u64(&w, "clients", v->nclients);
 	ats_json_w_bool(&w, "stopping", v->stopping);
+	ats_json_w_str(&w, "state_dir", v->places->state);
+	ats_json_w_u64(&w, "approvals", approvals_count(v->decide->approvals));
 	add_boxes(v, &w);
+	gateways_json(v, &w);
 	ats_json_w_end(&w);
-	if (w.rc < 0)
-		say_failed(c, m->seq, -w.rc, ats_err_text(w.rc));
-	else
-		say_ok(c, m->seq, out.data, "");
+	say_json(c, m->seq, &w);
+}
+
+static void
+do_gateways(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	ats_buf_init(&out, JSON_MAX);
+	ats_json_w_init(&w, &out);
+	ats_json_w_object(&w, NULL);
+	gateways_json(c->v, &w);
+	ats_json_w_end(&w);
+	say_json(c, m->seq, &w);
+}
+
+static void
+say_credentials(struct client *c, uint32_t seq, const char *name)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	ats_buf_init(&out, JSON_MAX);
+	ats_json_w_init(&w, &out);
+	ats_json_w_object(&w, NULL);
+	credentials_json(c->v, name, &w);
+	ats_json_w_end(&w);
+	say_json(c, seq, &w);
+}
+
+/* One that is named is read again first. */
+static void
+do_credentials(struct client *c, const struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+
+	if (m->s[0][0] == '\0') {
+		say_credentials(c, m->seq, "");
+	} else if (credentials_again(c->v, m->s[0], &err) < 0) {
+		client_err(c, m->seq, &err);
+	} else {
+		(void)snprintf(c->tests, sizeof(c->tests), "%s", m->s[0]);
+		c->seq = m->seq;
+	}
+}
+
+void
+clients_credential_answer(struct vault *v, const char *name)
+{
+	for (struct client *c = v->clients; c != NULL; c = c->next) {
+		if (strcmp(c->tests, name) != 0)
+			continue;
+		c->tests[0] = '\0';
+		say_credentials(c, c->seq, name);
+	}
 }
 
 static void
 on_message(struct client *c, const struct ats_ipc_msg *m)
 {
-	if (c->waits[0] != '\0') {
-		say_failed(c, m->seq, ATS_E_BUSY, "the last question is not answered yet");
+	if (c->waits[0] != '\0' || c->tests[0] != '\0' || c->lists) {
+		client_failed(c, m->seq, ATS_E_BUSY, "the last question is not answered yet");
 		return;
 	}
 	if (c->v->stopping && m->type != ATS_MSG_SHUTDOWN && m->type != ATS_MSG_VAULT_STATUS) {
-		say_failed(c, m->seq, ATS_E_BUSY, "brain stops");
+		client_failed(c, m->seq, ATS_E_BUSY, "brain stops");
 		return;
 	}
 	switch ((enum ats_brain_msg)m->type) {
@@ -330,8 +393,23 @@ on_message(struct client *c, const struct ats_ipc_msg *m)
 	case ATS_MSG_VAULT_STATUS:
 		do_status(c, m);
 		break;
+	case ATS_MSG_APPROVALS:
+		follow_on_approvals(c, m);
+		break;
+	case ATS_MSG_APPROVE:
+		follow_on_approve(c, m);
+		break;
+	case ATS_MSG_DENY:
+		follow_on_deny(c, m);
+		break;
+	case ATS_MSG_CREDENTIALS:
+		do_credentials(c, m);
+		break;
+	case ATS_MSG_GATEWAYS:
+		do_gateways(c, m);
+		break;
 	case ATS_MSG_SHUTDOWN:
-		say_ok(c, m->seq, "", "");	/* the end of the connection is the end */
+		client_ok(c, m->seq, "", "");	/* the end of the connection is the end */
 		vault_stop(c->v, "asked to");
 		break;
 	default:			/* ats_ipc_recv lets no other pass */
@@ -377,7 +455,7 @@ take(struct vault *v, int fd)
 	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) == 0 && c->uid == v->uid)
 		c->ev = event_new(v->base, fd, EV_READ | EV_PERSIST, on_client, c);
 	else
-		say_failed(c, 0, ATS_E_PERM, "this brain belongs to another user");
+		client_failed(c, 0, ATS_E_PERM, "this brain belongs to another user");
 	if (c->ev == NULL || event_add(c->ev, NULL) < 0) {
 		if (c->ev != NULL)
 			event_free(c->ev);
@@ -453,9 +531,7 @@ clients_free(struct vault *v)
 
 	while ((c = v->clients) != NULL) {
 		v->clients = c->next;
-		event_free(c->ev);
-		ats_fd_close(&c->fd);
-		free(c);
+		free_client(c);
 	}
 	v->nclients = 0;
 }

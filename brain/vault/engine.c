@@ -6,7 +6,7 @@
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
  * sends as much as the socket takes, in the order settings, rules, closed sessions, sessions,
- * keys, sandboxes; a new engine is simply owed everything again. */
+ * keys, sandboxes, gateways, their calls; a new engine is simply owed everything again. */
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "brain/vault/decide.h"
+#include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
 #include "common/fd.h"
@@ -129,7 +131,7 @@ on_session_ok(struct vault *v, const struct ats_ipc_msg *m)
 }
 
 static void
-on_message(struct vault *v, const struct ats_ipc_msg *m)
+on_message(struct vault *v, struct ats_ipc_msg *m)
 {
 	switch ((enum ats_brain_msg)m->type) {
 	case ATS_MSG_ENGINE_READY:
@@ -155,6 +157,18 @@ on_message(struct vault *v, const struct ats_ipc_msg *m)
 		break;
 	case ATS_MSG_KEY_PROVEN:
 		links_proven(v, m->s[0], m->u[1]);
+		break;
+	case ATS_MSG_GATEWAY_ASK:
+		decide_on_ask(v, m);
+		break;
+	case ATS_MSG_GATEWAY_CANCEL:
+		asks_cancel(v, m->u[0]);
+		break;
+	case ATS_MSG_GATEWAY_LIST:
+		gateways_on_list(v, m->s[0]);
+		break;
+	case ATS_MSG_GATEWAY_BROKEN:
+		gateways_on_broken(v, m->s[0], m->u[1]);
 		break;
 	case ATS_MSG_IDLE:
 		v->engine.idle = m->u[0] != 0;
@@ -280,7 +294,11 @@ tell_all(struct vault *v)
 		rc = tell_sessions(v);
 	if (rc == 0)
 		rc = links_sync(v);
-	return rc < 0 ? rc : boxes_sync(v);
+	if (rc == 0)
+		rc = boxes_sync(v);
+	if (rc == 0)
+		rc = gateways_sync(v);
+	return rc < 0 ? rc : asks_sync(v);
 }
 
 void
@@ -307,6 +325,7 @@ engine_sync(struct vault *v)
 void
 engine_session_gone(struct vault *v, struct session *s)
 {
+	asks_session_gone(v, s->id);
 	if (reg_find_box(v->reg, s->box) == NULL)
 		boxes_unused(v, s->box);
 	if (!s->told || v->engine.fd < 0) {
@@ -332,6 +351,8 @@ owe_everything(struct vault *v)
 	boxes_engine_gone(v);
 	links_engine_gone(v);
 	scripts_engine_gone(v);
+	gateways_engine_gone(v);
+	asks_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
 	v->engine.rules_told = 0;
 	v->engine.idle = true;		/* until it says otherwise */

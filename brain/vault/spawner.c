@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/credentials.h"
 #include "brain/vault/dialer.h"
 #include "brain/vault/remote.h"
 #include "common/child.h"
@@ -112,13 +113,49 @@ start_script(struct spawner *s, struct ats_ipc_msg *m)
 {
 	struct ats_err err = { 0 };
 	int link ATS_CLEANUP_FD = -1, rc = check_uid(m->u[1], &err);
-	char name[sizeof(s->kids.first->id)];
+	char name[CHILD_ID_MAX];
 	pid_t pid = 0;
 
 	if (rc == 0)
 		rc = remote_script(s->conf, &s->kids, m->s[0], m->u[2], m->u[3], &pid, &link, &err);
 	(void)snprintf(name, sizeof(name), CHILD_SCRIPT "%llu", (unsigned long long)m->u[2]);
 	answer(s, m->seq, name, rc < 0 ? 0 : pid, &err, link);
+}
+
+static void
+start_gateway(struct spawner *s, struct ats_ipc_msg *m)
+{
+	const struct gateway_source *g = gateways_find(&s->conf->gateways, m->s[0]);
+	struct ats_err err = { 0 };
+	char name[CHILD_ID_MAX];
+	pid_t pid = 0;
+
+	if (g == NULL || m->nfds != 1)
+		(void)ats_err_set(&err, ATS_E_INVAL, "no such gateway");
+	else
+		(void)!children_start_gateway(&s->kids, g, m->fds[0], &pid, &err);
+	(void)snprintf(name, sizeof(name), CHILD_GATEWAY "%.32s", m->s[0]);
+	answer(s, m->seq, name, pid, &err, -1);
+}
+
+/* A file is opened here, since the vault opens none after its start; it is read there. */
+static void
+start_helper(struct spawner *s, struct ats_ipc_msg *m)
+{
+	const struct credential_source *c = gateways_credential(&s->conf->gateways, m->s[0]);
+	int file ATS_CLEANUP_FD = -1;
+	struct ats_err err = { 0 };
+	char name[CHILD_ID_MAX];
+	pid_t pid = 0;
+
+	if (c == NULL || (c->kind == CREDENTIAL_COMMAND) != (m->nfds == 1))
+		(void)ats_err_set(&err, ATS_E_INVAL, "no such credential");
+	else if (c->kind == CREDENTIAL_COMMAND)
+		(void)!children_start_credential(&s->kids, c, m->fds[0], &pid, &err);
+	else
+		(void)!credential_open(c, &file, &err);
+	(void)snprintf(name, sizeof(name), CHILD_CREDENTIAL "%.32s", m->s[0]);
+	answer(s, m->seq, name, pid, &err, file);
 }
 
 static void
@@ -139,6 +176,14 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 	case ATS_MSG_START_SCRIPT:
 		if (!s->stopping)
 			start_script(s, m);
+		break;
+	case ATS_MSG_START_GATEWAY:
+		if (!s->stopping)
+			start_gateway(s, m);
+		break;
+	case ATS_MSG_START_HELPER:
+		if (!s->stopping)
+			start_helper(s, m);
 		break;
 	case ATS_MSG_KILL:
 		c = children_find(&s->kids, m->s[0]);

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brain/vault/audit.h"
+#include "brain/vault/credentials.h"
+#include "brain/vault/decide.h"
+#include "brain/vault/gateway.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
@@ -103,7 +107,8 @@ vault_check_idle(struct vault *v)
 		(void)event_add(v->idle_timer, &t);
 }
 
-/* STARTED and EXITED of the engine are the engine's, everything else a sandbox's. */
+/* STARTED and EXITED of the engine are the engine's, what has another prefix is of that kind,
+ * everything else a sandbox's. */
 static void
 on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 {
@@ -113,7 +118,8 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 		engine_on_started(v, m);
 	else if (engine)
 		engine_on_exited(v, m->u[1], m->u[2]);
-	else if (!scripts_on_spawner(v, m))
+	else if (!scripts_on_spawner(v, m) && !gateways_on_spawner(v, m) &&
+	    !credentials_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	if (engine && m->type == ATS_MSG_EXITED) {
 		if (v->stopping)
@@ -216,6 +222,14 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	if (rc == 0 && make_events(v) < 0)
 		rc = ats_err_set(err, ATS_E_NOMEM, "event loop: out of memory");
 	if (rc == 0)
+		rc = credentials_open(v, err);
+	if (rc == 0 && (v->audit = audit_new(dir, conf->audit_max_bytes)) == NULL)
+		rc = ats_err_sys(err, "%.200s", dir);
+	if (rc == 0)
+		rc = decide_open(v, err);
+	if (rc == 0)
+		rc = gateways_open(v, err);
+	if (rc == 0)
 		rc = clients_listen(v, err);
 	if (rc == 0)
 		rc = engine_order(v, err);
@@ -251,6 +265,10 @@ vault_free(struct vault *v)
 	engine_free(v);
 	boxes_free(v);
 	scripts_free(v);
+	decide_free(v);
+	gateways_free(v);
+	credentials_free(v);
+	audit_free(v->audit);
 	reg_free(v->reg);
 	keys_free(v->keys);
 	free_event(v->spawner_rd);

@@ -2,8 +2,9 @@
  *
  * The vault: registrations, and the supervision of engine and sandboxes. What its files
  * share: vault.c (life), engine.c (the engine's side), boxes.c (sandboxes and the spawner),
- * scripts.c (scripts that make sandboxes), clients.c (vault.sock). It parses no byte but
- * typed messages. */
+ * scripts.c (scripts that make sandboxes), clients.c (vault.sock); gateway.h and decide.h have
+ * the gateways and their calls. It parses no byte but typed messages, and the JSON of calls'
+ * arguments and of tools. */
 #ifndef ATS_VAULT_VAULT_H
 #define ATS_VAULT_VAULT_H
 
@@ -22,9 +23,13 @@
 #define VAULT_WATCH_MS 1000		/* between two questions to the engine, at least */
 #define VAULT_WATCH_MISSED 3		/* so many of them in vain, then it is killed */
 
+struct audit;
+struct client;
+struct credentials;
+struct decide;
 struct event;
 struct event_base;
-struct client;
+struct gateway;
 struct script;
 
 enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
@@ -77,6 +82,11 @@ struct vault {
 	struct script *scripts;
 	size_t nscripts;
 	uint64_t script_number;		/* of the last one */
+	struct credentials *credentials;
+	struct gateway *gateways;	/* as many as the configuration has */
+	size_t ngateways;
+	struct decide *decide;
+	struct audit *audit;
 	struct client *clients;
 	size_t nclients;
 	uint64_t started_ms;
@@ -160,6 +170,8 @@ void scripts_free(struct vault *v);
 ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);
 /* Answers those that wait for the session. code 0: it is there. */
 void clients_session_answer(struct vault *v, const char *id, int code, const char *text);
+/* Answers those that wait for the credential: it was read, or cannot be. */
+void clients_credential_answer(struct vault *v, const char *name);
 void clients_free(struct vault *v);
 
 #endif

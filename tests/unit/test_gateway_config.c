@@ -296,11 +296,11 @@ START_TEST(a_tool_is_told_as_json)
 	ats_buf_init(&out, 4096);
 	ck_assert_int_eq(parse(COMMAND("", "\"description\":\"say \\\"x\\\"\",\"argv\":[\"/x\"]"), &c,
 	    &err), 0);
-	ck_assert_int_eq(ats_gw_tool_json(&c.tools[0], &out), 0);
+	ck_assert_int_eq(ats_gw_tool_json(&c, &c.tools[0], &out), 0);
 	ck_assert_str_eq(out.data, "{\"description\":\"say \\\"x\\\"\",\"inputSchema\":{\"type\":"
 	    "\"object\",\"properties\":{},\"additionalProperties\":false},\"annotations\":{"
 	    "\"readOnlyHint\":false,\"destructiveHint\":true,\"idempotentHint\":false,"
-	    "\"openWorldHint\":true}}");
+	    "\"openWorldHint\":true},\"timeoutMs\":60000}");
 	ats_gw_config_done(&c);
 }
 END_TEST

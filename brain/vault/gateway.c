@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of ats-gateway processes. Runs in the vault. Such a process reads what a server or a
+ * program outside says and may be compromised: it has one credential, and what it sends is typed
+ * messages that must fit the state of its life. A wrong one ends this process and no other. */
+#include "brain/vault/gateway.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "brain/vault/args.h"
+#include "brain/vault/children.h"
+#include "brain/vault/credentials.h"
+#include "brain/vault/decide.h"
+#include "brain/vault/vault.h"
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/fd.h"
+#include "common/json.h"
+
+#define BACKOFF_MS 200			/* after the first failure, then twice that, ... */
+#define BACKOFF_MOST_MS 10000
+#define STEADY_MS 10000			/* one that took orders so long has not failed */
+#define QUIT_MS 5000
+
+static const char *
+name_of(const struct gateway *g)
+{
+	return g->src->conf.name;
+}
+
+struct gateway *
+gateway_find(const struct vault *v, const char *name)
+{
+	for (size_t i = 0; i < v->ngateways; i++)
+		if (strcmp(name_of(&v->gateways[i]), name) == 0)
+			return &v->gateways[i];
+	return NULL;
+}
+
+static void
+set_timer(struct gateway *g, uint64_t ms)
+{
+	struct timeval t = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(g->timer, &t);
+}
+
+static void
+unlink_it(struct gateway *g)
+{
+	ats_fd_close(&g->engine_end);
+	ats_fd_close(&g->own_end);
+	g->linked = false;
+}
+
+static void
+disconnect(struct gateway *g)
+{
+	if (g->rd != NULL)
+		event_free(g->rd);
+	if (g->wr != NULL)
+		event_free(g->wr);
+	g->rd = g->wr = NULL;
+	ats_fd_close(&g->fd);
+	unlink_it(g);
+	gateway_tools_done(&g->coming);
+	g->refused = 0;
+}
+
+/* It is not to be had now, by why. */
+static void
+fail(struct gateway *g, int code, const char *text)
+{
+	(void)ats_err_set(&g->why, code, "gateway %s: %s", name_of(g), text);
+	ats_log(ATS_LOG_WARN, "a gateway failed", "gateway=%s why=\"%s\"", name_of(g), text);
+	g->failures++;
+	g->failed_ms = ats_clock_ms();
+	g->wanted = false;
+	if (!g->known)
+		gateway_tools_owe(g);
+	asks_gateway_failed(g, &g->why);
+}
+
+static void
+order_kill(struct gateway *g)
+{
+	char id[CHILD_ID_MAX];
+
+	(void)snprintf(id, sizeof(id), CHILD_GATEWAY "%s", name_of(g));
+	if (ats_brain_send(g->v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0)
+		vault_die(g->v, "the spawner does not answer");
+}
+
+/* Its process is of no more use; EXITED comes. */
+static void
+end(struct gateway *g)
+{
+	disconnect(g);
+	g->life = GW_ENDING;
+	(void)event_del(g->timer);
+	order_kill(g);
+	asks_gateway_lost(g);
+}
+
+void
+gateway_kill(struct gateway *g, const char *why)
+{
+	if (g->fd < 0)
+		return;
+	end(g);
+	fail(g, ATS_E_PROTO, why);
+}
+
+/* ---- to its process -------------------------------------------------------------------- */
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gateway *g = arg;
+
+	(void)fd;
+	(void)what;
+	engine_sync(g->v);
+}
+
+void
+gateway_want_room(struct gateway *g)
+{
+	if (g->wr != NULL)
+		(void)event_add(g->wr, NULL);
+}
+
+int
+gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms, const char *tool,
+    struct ats_slice args)
+{
+	bool filed = args.n > ATS_GATEWAY_INLINE;
+	int fd ATS_CLEANUP_FD = -1, rc = 0;
+
+	if (g->fd < 0)
+		return -ATS_E_EOF;
+	if (filed)
+		rc = vault_file_of(args, &fd);
+	return rc < 0 ? rc : ats_brain_send(g->fd, ATS_MSG_GW_ORDER, 0, &fd, filed, id, limit_ms,
+	    tool, filed ? "" : args.p);
+}
+
+int
+gateway_cancel(struct gateway *g, uint64_t id)
+{
+	return g->fd < 0 ? -ATS_E_EOF :
+	    ats_brain_send(g->fd, ATS_MSG_GW_CANCEL, 0, NULL, 0, id);
+}
+
+bool
+gateway_takes(const struct gateway *g)
+{
+	return g->life == GW_TAKES && !g->stale && g->linked && g->engine_end < 0 &&
+	    g->own_end < 0;
+}
+
+/* A pipe that holds the whole of it, and no writer. */
+static int
+fill_pipe(const struct ats_secret *s, int *ret_fd, struct ats_err *err)
+{
+	const char *bytes;
+	int fds[2];
+	size_t n;
+	ssize_t put;
+
+	if (ats_fd_pipe(fds, O_NONBLOCK) < 0)
+		return ats_err_sys(err, "pipe");
+	bytes = ats_secret_bytes(s, &n);
+	(void)!fcntl(fds[1], F_SETPIPE_SZ, ATS_SECRET_MAX);
+	put = ats_fd_write(fds[1], bytes, n);
+	(void)close(fds[1]);
+	if (put == (ssize_t)n) {
+		*ret_fd = fds[0];
+		return 0;
+	}
+	(void)close(fds[0]);
+	return ats_err_set(err, ATS_E_SYS, "a pipe does not hold its credential");
+}
+
+static int
+set_up(struct gateway *g, struct ats_err *err)
+{
+	const struct ats_secret *s = NULL;
+	const char *cred = g->src->conf.credential;
+	int fd ATS_CLEANUP_FD = -1, rc = 0;
+
+	if (cred != NULL)
+		rc = credentials_get(g->v, cred, &s, err);
+	if (rc == -ATS_E_AGAIN)
+		return ats_err_set(err, ATS_E_AGAIN, "its credential is being read again");
+	if (rc == 0 && s != NULL)
+		rc = fill_pipe(s, &fd, err);
+	if (rc == 0 && ats_brain_send(g->fd, ATS_MSG_GW_SETUP, 0, &fd, s != NULL ? 1 : 0,
+		name_of(g), g->src->json) < 0)
+		rc = ats_err_set(err, ATS_E_EOF, "it does not take its setup");
+	return rc;
+}
+
+static void
+quit(struct gateway *g)
+{
+	if (ats_brain_send(g->fd, ATS_MSG_QUIT, 0, NULL, 0) < 0) {
+		end(g);
+		return;
+	}
+	g->life = GW_ENDING;
+	set_timer(g, QUIT_MS);
+}
+
+void
+gateway_check_idle(struct gateway *g)
+{
+	uint64_t s = g->v->conf->gateway_idle_s;
+
+	if (g->life != GW_TAKES)
+		return;
+	if (g->ncalls > 0)
+		(void)event_del(g->timer);
+	else if (g->stale)
+		quit(g);
+	else if (s > 0)
+		set_timer(g, s * 1000);
+}
+
+/* ---- from its process ------------------------------------------------------------------ */
+
+static int
+on_ready(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+
+	if (g->life != GW_SETTING_UP)
+		return ats_err_set(err, ATS_E_STATE, "GW_READY where none belongs");
+	if (m->u[0] != 0) {
+		ats_buf_init(&text, 2048);
+		(void)!ats_utf8_show(&text, m->s[1], strnlen(m->s[1], 400));
+		end(g);
+		fail(g, m->u[0] < 1000 ? (int)m->u[0] : ATS_E_PROTO, text.data);
+		return 0;
+	}
+	g->life = GW_TAKES;
+	g->ready_ms = ats_clock_ms();
+	g->why = (struct ats_err){ 0 };
+	g->wanted = false;
+	(void)event_del(g->timer);
+	ats_log(ATS_LOG_INFO, "gateway is ready", "gateway=%s pid=%d", name_of(g), (int)g->pid);
+	gateway_check_idle(g);
+	return 0;
+}
+
+static int
+on_message(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
+{
+	if (g->life == GW_ENDING)
+		return 0;
+	if (g->life != GW_SETTING_UP && g->life != GW_TAKES)
+		return ats_err_set(err, ATS_E_STATE, "it speaks before it is set up");
+	switch ((enum ats_brain_msg)m->type) {
+	case ATS_MSG_GW_READY:
+		return on_ready(g, m, err);
+	case ATS_MSG_GW_TOOL:
+		return gateway_tools_on_tool(g, m->u[0], m->s[1], m->s[2], err);
+	case ATS_MSG_GW_TOOLS:
+		return gateway_tools_on_tools(g, m->u[0], err);
+	case ATS_MSG_GW_ENDED:
+		return asks_on_ended(g, m->u[0], m->u[1]) ? 0 :
+		    ats_err_set(err, ATS_E_UNKNOWN_ID, "the end of a call that it was not given");
+	default:			/* ats_ipc_recv lets no other pass */
+		return 0;
+	}
+}
+
+static void
+on_eof(struct gateway *g)
+{
+	bool ready = g->life == GW_TAKES, ending = g->life == GW_ENDING;
+
+	end(g);
+	if (!ending && (!ready || ats_clock_ms() - g->ready_ms < STEADY_MS))
+		fail(g, ATS_E_EOF, ready ? "its process ended" :
+		    "its process ended before it was ready; see brain.log");
+	else
+		g->failures = 0;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct gateway *g = arg;
+	struct vault *v = g->v;
+	struct ats_err err = { 0 };
+	int rc = -ATS_E_AGAIN;
+
+	(void)what;
+	for (unsigned i = 0; i < VAULT_MESSAGES_A_TURN && g->fd == (int)fd; i++) {
+		rc = ats_ipc_recv((int)fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_GATEWAY,
+		    &v->msg);
+		if (rc != 1)
+			break;
+		rc = on_message(g, &v->msg, &err);
+		ats_ipc_done(&v->msg);
+		if (rc < 0)
+			break;
+		rc = 1;
+	}
+	if (g->fd == (int)fd && rc == 0)
+		on_eof(g);
+	else if (g->fd == (int)fd && rc < 0 && rc != -ATS_E_AGAIN)
+		gateway_kill(g, err.code != 0 ? err.text : ats_err_text(rc));
+	engine_sync(v);
+}
+
+/* ---- its start and its end --------------------------------------------------------------- */
+
+static int
+order_process(struct gateway *g, struct ats_err *err)
+{
+	int pair[2], rc;
+
+	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
+		return ats_err_sys(err, "socketpair");
+	rc = ats_fd_nonblock(pair[0], true);
+	if (rc == 0)
+		rc = ats_brain_send(g->v->spawner, ATS_MSG_START_GATEWAY, 0, &pair[1], 1, name_of(g));
+	(void)close(pair[1]);
+	g->fd = pair[0];
+	g->rd = event_new(g->v->base, g->fd, EV_READ | EV_PERSIST, on_readable, g);
+	g->wr = event_new(g->v->base, g->fd, EV_WRITE, on_writable, g);
+	if (rc < 0 || g->rd == NULL || g->wr == NULL) {
+		disconnect(g);
+		return ats_err_set(err, ATS_E_AGAIN, "its process could not be ordered");
+	}
+	return 0;
+}
+
+static void
+begin(struct gateway *g)
+{
+	const char *cred = g->src->conf.credential;
+	const struct ats_secret *s;
+	struct ats_err err = { 0 };
+	int rc = 0;
+
+	g->life = GW_DOWN;
+	g->stale = false;
+	if (cred != NULL)
+		rc = credentials_get(g->v, cred, &s, &err);
+	if (rc == -ATS_E_AGAIN) {
+		g->life = GW_CREDENTIAL;
+		return;
+	}
+	if (rc == 0)
+		rc = order_process(g, &err);
+	if (rc < 0)
+		fail(g, err.code, err.text);
+	else
+		g->life = GW_ORDERED;
+}
+
+/* How long a start must wait yet, in ms. */
+static uint64_t
+must_wait(const struct gateway *g)
+{
+	uint64_t gone = ats_clock_ms() - g->failed_ms, wait = BACKOFF_MS;
+
+	if (g->failures == 0)
+		return 0;
+	for (unsigned i = 1; i < g->failures && wait < BACKOFF_MOST_MS; i++)
+		wait *= 2;
+	wait = wait < BACKOFF_MOST_MS ? wait : BACKOFF_MOST_MS;
+	return gone < wait ? wait - gone : 0;
+}
+
+void
+gateway_need(struct gateway *g)
+{
+	uint64_t wait = must_wait(g);
+
+	if (g->life != GW_DOWN || g->v->stopping)
+		return;
+	if (wait > 0)
+		set_timer(g, wait);
+	else
+		begin(g);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gateway *g = arg;
+
+	(void)fd;
+	(void)what;
+	if (g->life == GW_DOWN && (g->wanted || asks_wait_for(g)))
+		gateway_need(g);
+	else if (g->life == GW_SETTING_UP)
+		gateway_kill(g, "it did not get ready in time");
+	else if (g->life == GW_TAKES && g->ncalls == 0)
+		quit(g);
+	else if (g->life == GW_ENDING)
+		order_kill(g);
+	engine_sync(g->v);
+}
+
+static void
+on_started(struct gateway *g, const struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+
+	if (g->life != GW_ORDERED)
+		return;
+	if (m->u[2] != 0) {
+		disconnect(g);
+		g->life = GW_DOWN;
+		fail(g, (int)m->u[2], m->s[3]);
+		return;
+	}
+	g->life = GW_SETTING_UP;
+	g->pid = (pid_t)m->u[1];
+	set_timer(g, GATEWAY_SETUP_MS);
+	if (event_add(g->rd, NULL) < 0)
+		(void)ats_err_set(&err, ATS_E_NOMEM, "out of memory");
+	if (err.code == 0)
+		(void)!set_up(g, &err);
+	if (err.code == 0)
+		return;
+	end(g);
+	fail(g, err.code, err.text);
+}
+
+static void
+on_exited(struct gateway *g, const struct ats_ipc_msg *m)
+{
+	char why[120];
+
+	ats_log(ATS_LOG_INFO, "gateway ended", "gateway=%s pid=%d code=%llu signal=%llu",
+	    name_of(g), (int)g->pid, (unsigned long long)m->u[1], (unsigned long long)m->u[2]);
+	(void)event_del(g->timer);
+	if (g->life != GW_ENDING) {
+		end(g);
+		(void)snprintf(why, sizeof(why), "its process ended with %s %llu; see brain.log",
+		    m->u[2] != 0 ? "signal" : "code",
+		    (unsigned long long)(m->u[2] != 0 ? m->u[2] : m->u[1]));
+		fail(g, ATS_E_EOF, why);
+	}
+	disconnect(g);
+	g->life = GW_DOWN;
+	g->pid = 0;
+	if (g->wanted || asks_wait_for(g))
+		gateway_need(g);
+}
+
+bool
+gateways_on_spawner(struct vault *v, struct ats_ipc_msg *m)
+{
+	size_t n = strlen(CHILD_GATEWAY);
+	struct gateway *g;
+
+	if (strncmp(m->s[0], CHILD_GATEWAY, n) != 0)
+		return false;
+	g = gateway_find(v, m->s[0] + n);
+	if (g != NULL && m->type == ATS_MSG_STARTED)
+		on_started(g, m);
+	else if (g != NULL)
+		on_exited(g, m);
+	return true;
+}
+
+void
+gateway_credential_known(struct vault *v, const char *name, bool changed)
+{
+	for (size_t i = 0; i < v->ngateways; i++) {
+		struct gateway *g = &v->gateways[i];
+		const char *own = g->src->conf.credential;
+
+		if (own == NULL || strcmp(own, name) != 0)
+			continue;
+		if (g->life == GW_CREDENTIAL) {
+			begin(g);
+		} else if (changed && g->life >= GW_ORDERED && g->life <= GW_TAKES) {
+			g->stale = true;
+			gateway_check_idle(g);
+		}
+	}
+}
+
+/* ---- of the engine ----------------------------------------------------------------------- */
+
+void
+gateways_on_list(struct vault *v, const char *name)
+{
+	struct gateway *g = gateway_find(v, name);
+
+	if (g == NULL || g->known)
+		return;
+	g->wanted = true;
+	gateway_need(g);
+}
+
+void
+gateways_on_broken(struct vault *v, const char *name, uint64_t generation)
+{
+	struct gateway *g = gateway_find(v, name);
+
+	if (g != NULL && g->generation == generation && g->life == GW_TAKES)
+		gateway_kill(g, "its link to the engine broke the rules");
+}
+
+void
+gateways_engine_gone(struct vault *v)
+{
+	for (size_t i = 0; i < v->ngateways; i++) {
+		unlink_it(&v->gateways[i]);
+		gateway_tools_engine_gone(&v->gateways[i]);
+	}
+}
+
+static int
+make_link(struct gateway *g)
+{
+	int pair[2];
+
+	if (ats_fd_socketpair(SOCK_STREAM, pair) < 0)
+		return -ATS_E_SYS;
+	g->engine_end = pair[0];
+	g->own_end = pair[1];
+	g->generation++;
+	g->linked = true;
+	return 0;
+}
+
+/* Each end to its side. What the process does not take yet comes later. */
+static int
+sync_link(struct gateway *g)
+{
+	int rc = 0;
+
+	if (g->life != GW_TAKES)
+		return 0;
+	if (!g->linked && (rc = make_link(g)) < 0) {
+		ats_log(ATS_LOG_ERROR, "a gateway cannot be linked", "gateway=%s", name_of(g));
+		return 0;
+	}
+	if (g->engine_end >= 0)
+		rc = ats_brain_send(g->v->engine.fd, ATS_MSG_GATEWAY_LINK, 0, &g->engine_end, 1,
+		    name_of(g), g->generation);
+	if (rc < 0)
+		return rc;
+	ats_fd_close(&g->engine_end);
+	if (g->own_end < 0)
+		return 0;
+	rc = ats_brain_send(g->fd, ATS_MSG_GW_LINK, 0, &g->own_end, 1);
+	if (rc == 0)
+		ats_fd_close(&g->own_end);
+	else if (rc == -ATS_E_AGAIN)
+		gateway_want_room(g);
+	return 0;			/* a process that is gone is seen by its end */
+}
+
+int
+gateways_sync(struct vault *v)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < v->ngateways; i++) {
+		rc = gateway_tools_sync(&v->gateways[i]);
+		if (rc == 0)
+			rc = sync_link(&v->gateways[i]);
+	}
+	return rc;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+void
+gateways_json(const struct vault *v, struct ats_json_w *w)
+{
+	static const char *const kinds[] = { [ATS_GW_HTTP] = "http", [ATS_GW_COMMAND] = "command",
+		[ATS_GW_MCP] = "mcp" };
+	static const char *const lives[] = { [GW_DOWN] = "down", [GW_CREDENTIAL] = "starting",
+		[GW_ORDERED] = "starting", [GW_SETTING_UP] = "starting", [GW_TAKES] = "ready",
+		[GW_ENDING] = "ending" };
+
+	ats_json_w_array(w, "gateways");
+	for (size_t i = 0; i < v->ngateways; i++) {
+		const struct gateway *g = &v->gateways[i];
+
+		ats_json_w_object(w, NULL);
+		ats_json_w_str(w, "name", name_of(g));
+		ats_json_w_str(w, "kind", kinds[g->src->conf.kind]);
+		ats_json_w_str(w, "state", lives[g->life]);
+		ats_json_w_u64(w, "pid", (uint64_t)g->pid);
+		ats_json_w_u64(w, "tools", g->tools.n);
+		ats_json_w_u64(w, "calls", g->ncalls);
+		if (g->src->conf.credential != NULL)
+			ats_json_w_str(w, "credential", g->src->conf.credential);
+		if (g->why.code != 0)
+			ats_json_w_str(w, "error", g->why.text);
+		ats_json_w_end(w);
+	}
+	ats_json_w_end(w);
+}
+
+int
+gateways_open(struct vault *v, struct ats_err *err)
+{
+	const struct gateways *conf = &v->conf->gateways;
+
+	v->gateways = ats_calloc(conf->n + 1, sizeof(*v->gateways));
+	if (v->gateways == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "gateways: out of memory");
+	for (size_t i = 0; i < conf->n; i++) {
+		struct gateway *g = &v->gateways[v->ngateways++];
+		int rc;
+
+		*g = (struct gateway){ .v = v, .src = &conf->v[i], .fd = -1, .engine_end = -1,
+			.own_end = -1 };
+		g->timer = evtimer_new(v->base, on_timer, g);
+		if (g->timer == NULL)
+			return ats_err_set(err, ATS_E_NOMEM, "gateways: out of memory");
+		rc = gateway_tools_configured(g, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+void
+gateways_free(struct vault *v)
+{
+	for (size_t i = 0; i < v->ngateways; i++) {
+		struct gateway *g = &v->gateways[i];
+
+		disconnect(g);
+		if (g->timer != NULL)
+			event_free(g->timer);
+		gateway_tools_engine_gone(g);
+		gateway_tools_done(&g->tools);
+	}
+	free(v->gateways);
+	v->gateways = NULL;
+	v->ngateways = 0;
+}

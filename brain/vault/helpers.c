@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starting ats-gateway and the commands of credentials, and what of its own environment the
+ * spawner gives to a program of the user's. Runs in the spawner; names come from the vault,
+ * programs and arguments from the configuration. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "brain/vault/children.h"
+#include "brain/vault/credentials.h"
+#include "common/child.h"
+#include "common/fault.h"
+
+#define NAMES_MAX 32
+
+const char *const *
+children_env(enum child_env who)
+{
+	static const struct {
+		const char *name;
+		unsigned who;
+	} all[] = {
+#define EACH (ENV_COMMAND | ENV_GATEWAY | ENV_CREDENTIAL)
+		/* What podman, docker, ssh, kubectl and servers of MCP need to find their own
+		 * configuration. */
+		{ "HOME", EACH }, { "PATH", EACH }, { "USER", EACH }, { "LOGNAME", EACH },
+		{ "LANG", EACH }, { "TZ", EACH }, { "XDG_RUNTIME_DIR", EACH },
+		{ "XDG_CONFIG_HOME", EACH },
+		/* What pass, gpg and secret-tool need to reach their agent, and it a person. */
+		{ "DBUS_SESSION_BUS_ADDRESS", ENV_CREDENTIAL }, { "GNUPGHOME", ENV_CREDENTIAL },
+		{ "GPG_TTY", ENV_CREDENTIAL }, { "PASSWORD_STORE_DIR", ENV_CREDENTIAL },
+		{ "SSH_AUTH_SOCK", ENV_CREDENTIAL }, { "DISPLAY", ENV_CREDENTIAL },
+		{ "WAYLAND_DISPLAY", ENV_CREDENTIAL }, { "XAUTHORITY", ENV_CREDENTIAL },
+		{ "XDG_DATA_HOME", ENV_CREDENTIAL },
+		/* Of builds for tests. */
+		{ "ATS_FAULT", ENV_GATEWAY }, { "ASAN_OPTIONS", ENV_GATEWAY },
+		{ "UBSAN_OPTIONS", ENV_GATEWAY }, { "LSAN_OPTIONS", ENV_GATEWAY },
+#undef EACH
+	};
+	static const char *env[NAMES_MAX + 1];
+	size_t n = 0;
+
+	_Static_assert(ATS_ARRAY_LEN(all) <= NAMES_MAX, "env");
+	for (char **e = environ; *e != NULL && n < NAMES_MAX; e++)
+		for (size_t i = 0; i < ATS_ARRAY_LEN(all); i++) {
+			size_t len = strlen(all[i].name);
+
+			if ((all[i].who & (unsigned)who) != 0 &&
+			    strncmp(*e, all[i].name, len) == 0 && (*e)[len] == '=') {
+				env[n++] = *e;
+				break;
+			}
+		}
+	env[n] = NULL;
+	return env;
+}
+
+int
+children_start_gateway(struct children *k, const struct gateway_source *g, int vault_fd,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	const char *argv[] = { "ats-gateway", g->conf.name, NULL };
+	const struct ats_child_fd fds[] = { { STDERR_FILENO, 2 }, { vault_fd, 3 } };
+	struct ats_child what = { .argv = argv, .env = children_env(ENV_GATEWAY), .fds = fds,
+		.nfds = ATS_ARRAY_LEN(fds) };
+	char id[CHILD_ID_MAX];
+
+	(void)snprintf(id, sizeof(id), CHILD_GATEWAY "%s", g->conf.name);
+	return children_start_own(k, id, &what, "ats-gateway", ret_pid, err);
+}
+
+int
+children_start_credential(struct children *k, const struct credential_source *s, int out_fd,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	const struct ats_child_fd fds[] = { { out_fd, 1 }, { STDERR_FILENO, 2 } };
+	struct ats_child what = { .path = s->argv.v[0],
+		.argv = (const char *const *)(const void *)s->argv.v,
+		.env = children_env(ENV_CREDENTIAL), .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	char id[CHILD_ID_MAX];
+
+	(void)snprintf(id, sizeof(id), CHILD_CREDENTIAL "%s", s->name);
+	return children_start(k, id, &what, true, false, ret_pid, err);
+}
