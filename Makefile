@@ -55,6 +55,7 @@ LIBS_CRYPTO := -lcrypto
 LIBS_TLS = $(if $(filter no,$(TLS)),,-lssl) $(LIBS_CRYPTO)
 LIBS_SQLITE := -lsqlite3
 LIBS_PCRE := -lpcre2-8
+LIBS_CURL := -lcurl
 
 # ---- objects -----------------------------------------------------------------------
 COMMON := err buf base64 log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
@@ -130,6 +131,11 @@ HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PRO
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines cmd_call cmd_completion cmd_config cmd_doctor cmd_events cmd_exec cmd_inspect \
 	cmd_mcp cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version
+GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_loop \
+	kind_http http_answer kind_command program program_env kind_mcp mcp_message mcp_tools mcp_content \
+	mcp_stdio mcp_http sse
+GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) common/child.o \
+	common/secret.o proto/brain.o $(GATEWAY:%=brain/gateway/%.o)
 ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) common/json_comment.o common/child.o proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
@@ -137,8 +143,8 @@ HTTP := main options listen conn conn_out gate mcp message session exchange even
 HTTP_O := $(COMMON_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
 	$(HTTP:%=brain/http/%.o)
 
-PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-http $(BUILD)/ats-hands \
-	$(BUILD)/atsctl
+PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-gateway $(BUILD)/ats-http \
+	$(BUILD)/ats-hands $(BUILD)/atsctl
 
 .PHONY: all clean help
 all: $(PROGRAMS)
@@ -163,6 +169,8 @@ $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
+$(O)/ats-gateway: $(addprefix $(O)/,$(GATEWAY_O))
+	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_CURL))
 $(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O)) $(ORDER_LD)
@@ -213,7 +221,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [all]         the four programs, in build/'
+	@echo 'make [all]         the five programs, in build/'
 	@echo 'make check         unit tests, vectors, corpora, system tests'
 	@echo 'make check-unit    without the system tests; check-system: only those'
 	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests by libcurl. Runs in ats-gateway; answers are the upstream's, and so is what the name of
+ * its host leads to. */
+#include "brain/gateway/fetch.h"
+
+#include <curl/curl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "brain/gateway/address.h"
+#include "brain/gateway/encode.h"
+#include "brain/gateway/fetch_loop.h"
+#include "common/base64.h"
+#include "common/secret.h"
+#include "proto/gateway_config.h"
+
+#define URL_MAX (64u << 10)
+#define CONNECT_MS 20000L
+#define CONNECTIONS 16L
+#define HEADER_MAX (ATS_SECRET_MAX * 3)
+
+struct fetches {
+	const struct ats_gw_config *c;
+	const struct ats_secret *credential;
+	CURLM *multi;
+	struct fetch_loop *loop;
+	struct fetch *first;
+};
+struct fetch {
+	struct fetches *fs;
+	CURL *easy;
+	struct curl_slist *headers;
+	struct fetch_head head;
+	size_t head_bytes;
+	const struct fetch_ops *ops;
+	void *ctx;
+	bool stopped;			/* by ops->body */
+	bool refused;			/* the address */
+	bool too_much;			/* of headers */
+	char error[CURL_ERROR_SIZE];
+	struct fetch *next;
+};
+
+const char *
+fetch_ca(const struct ats_gw_config *c)
+{
+	return c->ca != NULL ? c->ca : curl_version_info(CURLVERSION_NOW)->cainfo;
+}
+
+const struct fetch_head *
+fetch_head(const struct fetch *f)
+{
+	return &f->head;
+}
+
+static void
+free_headers(struct curl_slist *list)
+{
+	for (struct curl_slist *l = list; l != NULL; l = l->next)
+		ats_secret_wipe(l->data, strlen(l->data));
+	curl_slist_free_all(list);
+}
+
+static void
+fetch_free(struct fetch *f)
+{
+	struct fetch **at = &f->fs->first;
+
+	while (*at != NULL && *at != f)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = f->next;
+	if (f->easy != NULL) {
+		(void)curl_multi_remove_handle(f->fs->multi, f->easy);
+		curl_easy_cleanup(f->easy);
+	}
+	free_headers(f->headers);
+	free(f);
+}
+
+void
+fetch_cancel(struct fetch *f)
+{
+	if (f != NULL)
+		fetch_free(f);
+}
+
+/* ---- what libcurl calls ------------------------------------------------------------------ */
+/* The last look: nothing was sent to the address yet. */
+static curl_socket_t
+on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	struct fetch *f = arg;
+
+	if (purpose != CURLSOCKTYPE_IPCXN || !address_is_allowed(&to->addr, to->addrlen,
+	        f->fs->c->url.host, f->fs->c->allow_private)) {
+		f->refused = true;
+		return CURL_SOCKET_BAD;
+	}
+	f->refused = false;		/* another of its addresses */
+	return socket(to->family, to->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->protocol);
+}
+
+static void
+keep(const char *line, size_t n, const char *name, char *out, size_t size)
+{
+	size_t len = strlen(name);
+
+	if (n <= len || strncasecmp(line, name, len) != 0 || line[len] != ':')
+		return;
+	line += len + 1;
+	n -= len + 1;
+	while (n > 0 && (*line == ' ' || *line == '\t')) {
+		line++;
+		n--;
+	}
+	while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r' || line[n - 1] == ' '))
+		n--;
+	if (n >= size || memchr(line, '\0', n) != NULL)
+		n = 0;			/* too long to be of use: as if absent */
+	memcpy(out, line, n);
+	out[n] = '\0';
+}
+
+static size_t
+on_header(char *line, size_t size, size_t n, void *arg)
+{
+	struct fetch *f = arg;
+	char length[32] = "", encoding[64] = "";
+
+	(void)size;			/* it is 1 */
+	f->head_bytes += n;
+	if (f->head_bytes > FETCH_HEADERS_MAX) {
+		f->too_much = true;
+		return 0;
+	}
+	if (n >= 5 && memcmp(line, "HTTP/", 5) == 0) {	/* what came before was 1xx */
+		f->head = (struct fetch_head){ .length = -1 };
+		return n;
+	}
+	keep(line, n, "content-type", f->head.type, sizeof(f->head.type));
+	keep(line, n, "location", f->head.location, sizeof(f->head.location));
+	keep(line, n, "mcp-session-id", f->head.session, sizeof(f->head.session));
+	keep(line, n, "content-length", length, sizeof(length));
+	keep(line, n, "content-encoding", encoding, sizeof(encoding));
+	if (length[0] != '\0' && strspn(length, "0123456789") == strlen(length) &&
+	    strlen(length) < 19)
+		f->head.length = strtoll(length, NULL, 10);
+	if (encoding[0] != '\0')
+		f->head.encoded = true;
+	return n;
+}
+
+static size_t
+on_body(char *p, size_t size, size_t n, void *arg)
+{
+	struct fetch *f = arg;
+
+	(void)size;
+	(void)curl_easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &f->head.status);
+	if (n == 0 || f->ops->body(f->ctx, f, p, n))
+		return n;
+	f->stopped = true;
+	return 0;
+}
+
+static int
+to_error(const struct fetch *f, CURLcode code)
+{
+	switch (code) {
+	case CURLE_OK:
+		return 0;
+	case CURLE_OUT_OF_MEMORY:
+		return ATS_E_NOMEM;
+	case CURLE_OPERATION_TIMEDOUT:
+		return ATS_E_TIMEOUT;
+	default:
+		return f->stopped ? FETCH_STOPPED : f->refused ? ATS_E_DENIED : ATS_E_UPSTREAM;
+	}
+}
+
+static void
+on_done(void *arg, CURL *easy, CURLcode result)
+{
+	struct fetch *f = NULL;
+	const char *why;
+	long sent = 0;
+	int code;
+
+	(void)arg;
+	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&f);
+	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &f->head.status);
+	(void)curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
+	code = to_error(f, result);
+	why = code == ATS_E_DENIED ? "its host leads to an address that is private, of this machine "
+	    "or of no public network; \"allow_private\": true permits that" :
+	    f->too_much ? "its headers are too long" :
+	    f->error[0] != '\0' ? f->error : curl_easy_strerror(result);
+	f->ops->done(f->ctx, f, code, sent > 0, why);
+	fetch_free(f);
+}
+
+/* ---- a request ----------------------------------------------------------------------------- */
+static int
+add_header(struct fetch *f, const char *line, struct ats_err *err)
+{
+	struct curl_slist *more;
+
+	if (strpbrk(line, "\r\n") != NULL)
+		return ats_err_set(err, ATS_E_INVAL, "a header holds a line break");
+	more = curl_slist_append(f->headers, line);
+	if (more == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	f->headers = more;
+	return 0;
+}
+
+static int
+credential_header(struct fetch *f, struct ats_buf *line, const char *secret, size_t n)
+{
+	const struct ats_gw_config *c = f->fs->c;
+	struct ats_buf both ATS_CLEANUP_BUF = { 0 };
+	int rc;
+
+	ats_buf_init(&both, HEADER_MAX);
+	switch (c->auth) {
+	case ATS_GW_AUTH_BEARER:
+		rc = ats_buf_add_str(line, "Authorization: Bearer ");
+		return rc < 0 ? rc : ats_buf_add(line, secret, n);
+	case ATS_GW_AUTH_HEADER:
+		rc = ats_buf_addf(line, "%s: ", c->auth_name);
+		return rc < 0 ? rc : ats_buf_add(line, secret, n);
+	case ATS_GW_AUTH_BASIC:
+		rc = ats_buf_addf(&both, "%s:", c->auth_name);
+		if (rc == 0)
+			rc = ats_buf_add(&both, secret, n);
+		if (rc == 0)
+			rc = ats_buf_add_str(line, "Authorization: Basic ");
+		if (rc == 0)
+			rc = ats_base64_encode(both.data, both.len, line);
+		ats_secret_wipe(both.data, both.len);
+		return rc;
+	case ATS_GW_AUTH_QUERY:
+	case ATS_GW_AUTH_NONE:
+		break;
+	}
+	return 0;
+}
+
+static int
+add_headers(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
+{
+	const struct ats_gw_config *c = f->fs->c;
+	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
+	size_t n;
+	const char *secret;
+	/* What libcurl would add by itself, but for Host and the length. */
+	int rc = add_header(f, "Expect:", err);
+
+	ats_buf_init(&line, HEADER_MAX);
+	for (size_t i = 0; rc == 0 && i < r->nheaders; i++)
+		rc = add_header(f, r->headers[i], err);
+	for (size_t i = 0; rc == 0 && i < c->headers.n; i++) {
+		ats_buf_reset(&line);
+		rc = ats_buf_addf(&line, "%s: %s", c->headers.v[i].name, c->headers.v[i].value);
+		if (rc == 0)
+			rc = add_header(f, line.data, err);
+	}
+	if (rc < 0 || !r->with_credential || f->fs->credential == NULL)
+		return rc;
+	secret = ats_secret_bytes(f->fs->credential, &n);
+	ats_buf_reset(&line);
+	rc = credential_header(f, &line, secret, n);
+	if (rc == 0 && line.len > 0)
+		rc = add_header(f, line.data, err);
+	ats_secret_wipe(line.data, line.len);
+	return rc;
+}
+
+static int
+add_origin(struct ats_buf *url, const struct ats_gw_config *c)
+{
+	bool six = strchr(c->url.host, ':') != NULL;
+
+	return ats_buf_addf(url, "%s://%s%s%s:%u", c->url.tls ? "https" : "http", six ? "[" : "",
+	    c->url.host, six ? "]" : "", c->url.port);
+}
+
+static int
+set_url(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
+{
+	const struct ats_gw_config *c = f->fs->c;
+	struct ats_buf url ATS_CLEANUP_BUF = { 0 };
+	const char *secret;
+	size_t n;
+	int rc;
+
+	ats_buf_init(&url, URL_MAX);
+	rc = add_origin(&url, c);
+	if (rc == 0)
+		rc = ats_buf_add_str(&url, r->target);
+	if (rc == 0 && r->with_credential && c->auth == ATS_GW_AUTH_QUERY) {
+		secret = ats_secret_bytes(f->fs->credential, &n);
+		rc = ats_buf_add_char(&url, strchr(r->target, '?') != NULL ? '&' : '?');
+		if (rc == 0)
+			rc = encode_percent(&url, c->auth_name, strlen(c->auth_name), 0);
+		if (rc == 0)
+			rc = ats_buf_add_char(&url, '=');
+		if (rc == 0)
+			rc = encode_percent(&url, secret, n, 0);
+	}
+	if (rc == 0 && curl_easy_setopt(f->easy, CURLOPT_URL, url.data) != CURLE_OK)
+		rc = -ATS_E_NOMEM;
+	ats_secret_wipe(url.data, url.len);
+	if (rc == -ATS_E_TOOBIG)
+		return ats_err_set(err, ATS_E_TOOBIG, "the arguments make the address too long");
+	return rc < 0 ? ats_err_set(err, -rc, "out of memory") : 0;
+}
+
+#define SET(option, value)                                                               \
+	do {                                                                             \
+		if (curl_easy_setopt(f->easy, option, value) != CURLE_OK)                \
+			return -ATS_E_NOMEM;                                             \
+	} while (0)
+
+static int
+set_body(struct fetch *f, const struct fetch_request *r)
+{
+	if (strcmp(r->method, "HEAD") == 0)
+		SET(CURLOPT_NOBODY, 1L);
+	if (r->body.p != NULL) {
+		SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+		SET(CURLOPT_COPYPOSTFIELDS, r->body.p);
+	}
+	SET(CURLOPT_CUSTOMREQUEST, r->method);
+	return 0;
+}
+
+/* What a configuration, an environment or an answer could change otherwise. */
+static int
+set_walls(struct fetch *f)
+{
+	const struct ats_gw_config *c = f->fs->c;
+
+	SET(CURLOPT_PROTOCOLS_STR, c->url.tls ? "https" : "http");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_PROXY, "");
+	SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+	SET(CURLOPT_PATH_AS_IS, 1L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	SET(CURLOPT_HTTP09_ALLOWED, 0L);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	if (c->ca != NULL) {
+		SET(CURLOPT_CAINFO, c->ca);
+		SET(CURLOPT_CAPATH, NULL);
+	}
+	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	SET(CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
+	SET(CURLOPT_TCP_KEEPALIVE, 1L);
+	return 0;
+}
+
+static int
+set_callbacks(struct fetch *f)
+{
+	SET(CURLOPT_OPENSOCKETFUNCTION, on_socket);
+	SET(CURLOPT_OPENSOCKETDATA, f);
+	SET(CURLOPT_HEADERFUNCTION, on_header);
+	SET(CURLOPT_HEADERDATA, f);
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, f);
+	SET(CURLOPT_PRIVATE, f);
+	SET(CURLOPT_ERRORBUFFER, f->error);
+	SET(CURLOPT_HTTPHEADER, f->headers);
+	return 0;
+}
+
+static int
+prepare(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
+{
+	int rc = set_url(f, r, err);
+
+	if (rc == 0)
+		rc = add_headers(f, r, err);
+	if (rc < 0)
+		return rc;
+	rc = set_walls(f);
+	if (rc == 0)
+		rc = set_body(f, r);
+	if (rc == 0)
+		rc = set_callbacks(f);
+	if (rc == 0 && curl_multi_add_handle(f->fs->multi, f->easy) != CURLM_OK)
+		rc = -ATS_E_NOMEM;
+	return rc < 0 ? ats_err_set(err, -rc, "the request cannot be made") : 0;
+}
+
+int
+fetch_start(struct fetches *fs, const struct fetch_request *r, struct fetch **ret_fetch,
+    struct ats_err *err)
+{
+	struct fetch *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (f == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	f->fs = fs;
+	f->head.length = -1;
+	f->ops = r->ops;
+	f->ctx = r->ctx;
+	f->next = fs->first;
+	fs->first = f;
+	f->easy = curl_easy_init();
+	rc = f->easy == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") :
+	    prepare(f, r, err);
+	if (rc < 0)
+		fetch_free(f);
+	else
+		*ret_fetch = f;
+	return rc;
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+/* What the resolver loads it loads now: afterwards there is no file of it to be opened. */
+static void
+warm_up(void)
+{
+	struct addrinfo *found = NULL;
+
+	if (getaddrinfo("localhost", NULL, NULL, &found) == 0)
+		freeaddrinfo(found);
+}
+
+struct fetches *
+fetches_new(struct event_base *base, const struct ats_gw_config *c,
+    const struct ats_secret *credential, struct ats_err *err)
+{
+	struct fetches *fs;
+
+	if (c->ca != NULL && access(c->ca, R_OK) < 0) {
+		(void)ats_err_sys(err, "ca %s", c->ca);
+		return NULL;
+	}
+	fs = calloc(1, sizeof(*fs));
+	if (fs == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		free(fs);
+		(void)ats_err_set(err, ATS_E_NOMEM, "out of memory");
+		return NULL;
+	}
+	warm_up();
+	fs->c = c;
+	fs->credential = credential;
+	fs->multi = curl_multi_init();
+	fs->loop = fs->multi != NULL ? fetch_loop_new(base, fs->multi, on_done, fs) : NULL;
+	if (fs->loop == NULL) {
+		fetches_free(fs);
+		(void)ats_err_set(err, ATS_E_NOMEM, "out of memory");
+		return NULL;
+	}
+	(void)curl_multi_setopt(fs->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS);
+	return fs;
+}
+
+void
+fetches_free(struct fetches *fs)
+{
+	if (fs == NULL)
+		return;
+	while (fs->first != NULL)
+		fetch_free(fs->first);
+	if (fs->multi != NULL)
+		(void)curl_multi_cleanup(fs->multi);
+	fetch_loop_free(fs->loop);
+	free(fs);
+}
+
+/* ---- redirects ------------------------------------------------------------------------------ */
+static bool
+part_is(CURLU *u, CURLUPart part, unsigned flags, const char *want)
+{
+	char *got = NULL;
+	bool same = curl_url_get(u, part, &got, flags) == CURLUE_OK && strcasecmp(got, want) == 0;
+
+	curl_free(got);
+	return same;
+}
+
+static bool
+same_origin(CURLU *u, const struct ats_gw_config *c)
+{
+	char host[sizeof(c->url.host) + 2], port[8];
+	bool six = strchr(c->url.host, ':') != NULL;
+
+	(void)snprintf(host, sizeof(host), "%s%s%s", six ? "[" : "", c->url.host, six ? "]" : "");
+	(void)snprintf(port, sizeof(port), "%u", c->url.port);
+	return part_is(u, CURLUPART_SCHEME, 0, c->url.tls ? "https" : "http") &&
+	    part_is(u, CURLUPART_HOST, 0, host) &&
+	    part_is(u, CURLUPART_PORT, CURLU_DEFAULT_PORT, port);
+}
+
+static int
+add_part(CURLU *u, CURLUPart part, const char *before, struct ats_buf *out)
+{
+	char *got = NULL;
+	int rc = 0;
+
+	if (curl_url_get(u, part, &got, 0) == CURLUE_OK) {
+		rc = ats_buf_add_str(out, before);
+		if (rc == 0)
+			rc = ats_buf_add_str(out, got);
+	}
+	curl_free(got);
+	return rc;
+}
+
+int
+fetch_redirect(const struct ats_gw_config *c, const char *target, const char *location,
+    struct ats_buf *out)
+{
+	struct ats_buf url ATS_CLEANUP_BUF = { 0 };
+	CURLU *u = curl_url();
+	int rc = u == NULL ? -ATS_E_NOMEM : 0, same = 0;
+
+	ats_buf_init(&url, URL_MAX);
+	if (rc == 0)
+		rc = add_origin(&url, c);
+	if (rc == 0)
+		rc = ats_buf_add_str(&url, target);
+	if (rc == 0 && (curl_url_set(u, CURLUPART_URL, url.data, CURLU_PATH_AS_IS) != CURLUE_OK ||
+	        curl_url_set(u, CURLUPART_URL, location, CURLU_URLENCODE) != CURLUE_OK))
+		rc = -ATS_E_INVAL;
+	if (rc == 0) {
+		same = same_origin(u, c);
+		rc = same ? add_part(u, CURLUPART_PATH, "", out) : add_part(u, CURLUPART_HOST, "", out);
+	}
+	if (rc == 0 && same)
+		rc = add_part(u, CURLUPART_QUERY, "?", out);
+	curl_url_cleanup(u);
+	return rc < 0 ? rc : same;
+}

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gateways of kind mcp: the tools of an upstream MCP server, which is a program that runs here or
+ * a server elsewhere. Runs in ats-gateway. This file is the server's life: it is started, asked
+ * for its tools, given calls, and started again when it ends. */
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/gateway/gateway.h"
+#include "brain/gateway/mcp.h"
+#include "brain/gateway/mcp_content.h"
+#include "brain/gateway/orders.h"
+#include "brain/gateway/vault_link.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define BACKOFF_FIRST_MS 250
+#define BACKOFF_MOST_MS 60000
+#define WAIT_FOR_MS 5000		/* a call waits for the next start, if it comes so soon */
+#define STEADY_US 60000000		/* after which an end is the first one again */
+#define RELIST_MS 500			/* changes of the list are looked at together */
+#define REQUESTS_MAX (ORDERS_MAX + 8)
+#define OUT_MAX ((1u << 20) + 65536)	/* arguments and what is around them */
+
+static void start_server(struct mcp *m);
+
+/* ---- requests ---------------------------------------------------------------------------------- */
+int
+mcp_send(struct mcp *m, uint64_t id, const struct ats_buf *json, struct ats_err *err)
+{
+	return m->transport->send(m, id, json->data, json->len, err);
+}
+
+static void
+begin_message(struct ats_json_w *w, struct ats_buf *out, uint64_t id, const char *method)
+{
+	ats_buf_init(out, OUT_MAX);
+	ats_json_w_init(w, out);
+	ats_json_w_object(w, NULL);
+	ats_json_w_str(w, "jsonrpc", "2.0");
+	if (id != 0)
+		ats_json_w_u64(w, "id", id);
+	ats_json_w_str(w, "method", method);
+}
+
+static int
+end_message(struct mcp *m, struct ats_json_w *w, uint64_t id, struct ats_err *err)
+{
+	ats_json_w_end(w);
+	return w->rc < 0 ? ats_err_set(err, -w->rc, "the message is too long") :
+	    mcp_send(m, id, w->out, err);
+}
+
+static void
+notify(struct mcp *m, const char *method)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	begin_message(&w, &out, 0, method);
+	(void)!end_message(m, &w, 0, NULL);
+}
+
+static int
+ask(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
+{
+	a->id = ++m->next_id;
+	return ats_map_put(m->asked, a->id, a) < 0 ?
+	    ats_err_set(err, ATS_E_FULL, "too many requests wait for the server") : 0;
+}
+
+static void
+unask(struct mcp *m, struct mcp_asked *a)
+{
+	(void)ats_map_del(m->asked, a->id);
+	free(a);
+}
+
+static int
+ask_initialize(struct mcp *m, struct ats_err *err)
+{
+	struct mcp_asked *a = calloc(1, sizeof(*a));
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
+
+	if (rc < 0)
+		return rc;
+	a->what = MCP_INITIALIZE;
+	rc = ask(m, a, err);
+	if (rc < 0) {
+		free(a);
+		return rc;
+	}
+	begin_message(&w, &out, a->id, "initialize");
+	ats_json_w_object(&w, "params");
+	ats_json_w_str(&w, "protocolVersion", MCP_NEWEST);
+	ats_json_w_object(&w, "capabilities");
+	ats_json_w_end(&w);
+	ats_json_w_object(&w, "clientInfo");
+	ats_json_w_str(&w, "name", "ats-gateway");
+	ats_json_w_str(&w, "version", ATS_VERSION);
+	ats_json_w_end(&w);
+	ats_json_w_end(&w);
+	rc = end_message(m, &w, a->id, err);
+	if (rc < 0)
+		unask(m, a);
+	return rc;
+}
+
+static int
+ask_list(struct mcp *m, const char *cursor, struct ats_err *err)
+{
+	struct mcp_asked *a = calloc(1, sizeof(*a));
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
+
+	if (rc < 0)
+		return rc;
+	a->what = MCP_LIST;
+	rc = ask(m, a, err);
+	if (rc < 0) {
+		free(a);
+		return rc;
+	}
+	begin_message(&w, &out, a->id, "tools/list");
+	if (cursor != NULL) {
+		ats_json_w_object(&w, "params");
+		ats_json_w_str(&w, "cursor", cursor);
+		ats_json_w_end(&w);
+	}
+	rc = end_message(m, &w, a->id, err);
+	if (rc < 0)
+		unask(m, a);
+	return rc;
+}
+
+static int
+ask_call(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
+{
+	const struct mcp_tool *t = mcp_tools_find(m->tools, &m->g->conf, a->o->name);
+	struct ats_slice args = order_args(a->o);
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+	int rc;
+
+	if (t == NULL)
+		return ats_err_set(err, ATS_E_UNKNOWN_TOOL, "the server has no tool %s (any more)",
+		    a->o->name);
+	rc = ask(m, a, err);
+	if (rc < 0)
+		return rc;
+	begin_message(&w, &out, a->id, "tools/call");
+	ats_json_w_object(&w, "params");
+	ats_json_w_str(&w, "name", t->name);
+	ats_json_w_raw(&w, "arguments", args.p, args.n);
+	ats_json_w_object(&w, "_meta");
+	ats_json_w_u64(&w, "progressToken", a->id);
+	ats_json_w_end(&w);
+	ats_json_w_end(&w);
+	rc = end_message(m, &w, a->id, err);
+	if (rc < 0)
+		(void)ats_map_del(m->asked, a->id);
+	return rc;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------- */
+static void
+fail_call(struct mcp_asked *a, bool began, int code, const char *why)
+{
+	struct order *o = a->o;
+	struct result r;
+
+	free(a);
+	result_init(&r, o->g->mask);
+	r.not_started = !began;
+	result_fail(&r, code, began ? "%s: %s. Whether the call took effect is not known; look before "
+	    "you try again." : "%s was not called: %s.", o->name, why);
+	order_end(o, &r);
+}
+
+static void
+fail_all(struct mcp *m, const char *why, bool waiting_too)
+{
+	struct mcp_asked *a;
+
+	for (size_t i = 0; (a = ats_map_each(m->asked, &i)) != NULL;) {
+		(void)ats_map_del(m->asked, a->id);
+		if (a->what == MCP_CALL)
+			fail_call(a, true, ATS_E_EOF, why);
+		else
+			free(a);
+	}
+	while (waiting_too && (a = m->waiting) != NULL) {
+		m->waiting = a->next;
+		fail_call(a, false, ATS_E_NOT_STARTED, why);
+	}
+}
+
+static void
+set_timer(struct event *ev, uint64_t ms)
+{
+	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+
+	(void)event_add(ev, &tv);
+}
+
+void
+mcp_on_down(struct mcp *m, const char *why)
+{
+	char log[600];
+
+	if (m->state == MCP_DOWN)
+		return;
+	if (m->state == MCP_UP && ats_clock_us() - m->up_us > STEADY_US)
+		m->backoff_ms = 0;
+	m->state = MCP_DOWN;
+	m->transport->end(m);
+	mcp_tools_free(m->listing);
+	m->listing = NULL;
+	m->list_again = false;
+	(void)event_del(m->relist);
+	m->backoff_ms = m->backoff_ms == 0 ? BACKOFF_FIRST_MS :
+	    m->backoff_ms * 2 > BACKOFF_MOST_MS ? BACKOFF_MOST_MS : m->backoff_ms * 2;
+	ats_log(ATS_LOG_WARN, "the server is gone", "gateway=%s next_try_ms=%" PRIu64 " why=%s",
+	    m->g->conf.name, m->backoff_ms,
+	    mask_quote(m->g->mask, log, sizeof(log), why, strlen(why)));
+	fail_all(m, why, !m->was_up || m->backoff_ms > WAIT_FOR_MS);
+	/* One that has never worked is the vault's to try again: it tells who asks. */
+	if (!m->was_up)
+		vault_link_ready(m->g->vault, ATS_E_UPSTREAM, why);
+	else
+		set_timer(m->timer, m->backoff_ms);
+}
+
+void
+mcp_on_lost(struct mcp *m, uint64_t id, const char *why)
+{
+	struct mcp_asked *a = ats_map_del(m->asked, id);
+
+	if (a == NULL)
+		return;
+	if (a->what == MCP_CALL) {
+		fail_call(a, true, ATS_E_UPSTREAM, why);
+		return;
+	}
+	free(a);
+	mcp_on_down(m, why);
+}
+
+/* ---- answers ---------------------------------------------------------------------------------- */
+static void
+next_list(struct mcp *m)
+{
+	struct ats_err err = { 0 };
+
+	m->list_again = false;
+	m->pages = 0;
+	m->listing = mcp_tools_new();
+	if (m->listing == NULL || ask_list(m, NULL, &err) < 0)
+		mcp_on_down(m, err.text[0] != '\0' ? err.text : "out of memory");
+}
+
+static void
+send_waiting(struct mcp *m)
+{
+	struct ats_err err = { 0 };
+	struct mcp_asked *a;
+
+	while (m->state == MCP_UP && (a = m->waiting) != NULL) {
+		m->waiting = a->next;
+		if (ask_call(m, a, &err) < 0)
+			fail_call(a, false, err.code, err.text);
+	}
+}
+
+static void
+on_listed(struct mcp *m)
+{
+	mcp_tools_free(m->tools);
+	m->tools = m->listing;
+	m->listing = NULL;
+	vault_link_tools_begin(m->g->vault);
+	for (size_t i = 0; i < m->tools->n; i++)
+		if (vault_link_tools_add(m->g->vault, m->tools->v[i].flags, m->tools->v[i].name,
+		        m->tools->v[i].json) < 0)
+			ats_log(ATS_LOG_ERROR, "a tool is left out", "code=no_memory");
+	vault_link_tools_end(m->g->vault);
+	if (m->state == MCP_STARTING) {
+		(void)event_del(m->timer);
+		m->state = MCP_UP;
+		m->up_us = ats_clock_us();
+		if (!m->was_up)
+			vault_link_ready(m->g->vault, 0, "");
+		m->was_up = true;
+	}
+	if (m->list_again)
+		set_timer(m->relist, RELIST_MS);
+	send_waiting(m);
+}
+
+static void
+on_page(struct mcp *m, struct ats_slice result)
+{
+	struct ats_err err = { 0 };
+	char *cursor = NULL;
+	int rc;
+
+	if (m->listing == NULL)
+		return;
+	rc = mcp_tools_page(m->listing, &m->g->conf, result, &cursor);
+	if (rc == 0 && cursor != NULL && ++m->pages < MCP_PAGES_MAX &&
+	    m->listing->n < ATS_GW_TOOLS_MAX)
+		rc = ask_list(m, cursor, &err);
+	else if (rc == 0)
+		on_listed(m);
+	free(cursor);
+	if (rc < 0)
+		mcp_on_down(m, err.text[0] != '\0' ? err.text : "its list of tools is none");
+}
+
+static void
+on_initialized(struct mcp *m, struct ats_slice result)
+{
+	static const char *const known[] = { MCP_NEWEST, "2025-06-18", "2025-03-26", "2024-11-05" };
+	struct ats_json_val caps, tools;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(known); i++)
+		if (ats_json_member_is(result, "protocolVersion", known[i]))
+			(void)snprintf(m->version, sizeof(m->version), "%s", known[i]);
+	if (m->version[0] == '\0') {
+		mcp_on_down(m, "it speaks no version of MCP that is known here (2024-11-05 to "
+		    MCP_NEWEST ")");
+		return;
+	}
+	notify(m, "notifications/initialized");
+	if (m->state == MCP_DOWN)
+		return;
+	if (m->transport->ready != NULL)
+		m->transport->ready(m);
+	if (ats_json_get(result, "capabilities", &caps) && caps.type == ATS_JSON_OBJECT &&
+	    ats_json_get(caps.raw, "tools", &tools)) {
+		next_list(m);
+		return;
+	}
+	m->listing = mcp_tools_new();
+	if (m->listing == NULL)
+		mcp_on_down(m, "out of memory");
+	else
+		on_listed(m);
+}
+
+static void
+on_called(struct mcp *m, struct mcp_asked *a, struct ats_slice result)
+{
+	struct order *o = a->o;
+	struct result r;
+	int rc;
+
+	free(a);
+	result_init(&r, m->g->mask);
+	rc = mcp_content(&r, m->g->conf.name, result);
+	if (rc < 0)
+		result_fail(&r, rc == -ATS_E_FIELD ? ATS_E_UPSTREAM : -rc, rc == -ATS_E_FIELD ?
+		    "%s answered, but not with a result as MCP has it" :
+		    "%s answered, but there is no memory for it", o->name);
+	order_end(o, &r);
+}
+
+static void
+on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
+{
+	struct ats_json_val code, text;
+	char *said = ats_json_get(error, "message", &text) ? ats_json_dup_str(&text) : NULL;
+	int64_t n = 0;
+	enum mcp_what what = a->what;
+	struct order *o = a->o;
+
+	if (ats_json_get(error, "code", &code) && ats_json_to_i64(&code, &n) < 0)
+		n = 0;
+	free(a);
+	if (what == MCP_CALL)
+		order_fail(o, ATS_E_UPSTREAM, "%s: the server answered with error %" PRId64 ": %.700s",
+		    o->name, n, said != NULL ? said : "");
+	else
+		mcp_on_down(m, said != NULL ? said : "it answers with an error");
+	free(said);
+}
+
+void
+mcp_on_answer(struct mcp *m, struct mcp_asked *a, struct ats_slice message)
+{
+	struct ats_json_val v;
+	enum mcp_what what = a->what;
+
+	if (ats_json_get(message, "error", &v) && v.type == ATS_JSON_OBJECT) {
+		on_error(m, a, v.raw);
+		return;
+	}
+	if (!ats_json_get(message, "result", &v))
+		v.raw = (struct ats_slice){ "{}", 2 };
+	if (what == MCP_CALL) {
+		on_called(m, a, v.raw);
+		return;
+	}
+	free(a);
+	if (what == MCP_INITIALIZE)
+		on_initialized(m, v.raw);
+	else
+		on_page(m, v.raw);
+}
+
+void
+mcp_on_list_changed(struct mcp *m)
+{
+	if (m->listing != NULL)
+		m->list_again = true;
+	else if (m->state == MCP_UP && !event_pending(m->relist, EV_TIMEOUT, NULL))
+		set_timer(m->relist, RELIST_MS);
+}
+
+/* ---- the server's life --------------------------------------------------------------------------- */
+static void
+on_relist(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp *m = arg;
+
+	(void)fd;
+	(void)what;
+	if (m->state == MCP_UP && m->listing == NULL)
+		next_list(m);
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct mcp *m = arg;
+
+	(void)fd;
+	(void)what;
+	if (m->state == MCP_STARTING)
+		mcp_on_down(m, "it has not said within 30 s which tools it has");
+	else
+		start_server(m);
+}
+
+static void
+start_server(struct mcp *m)
+{
+	struct ats_err err = { 0 };
+
+	m->state = MCP_STARTING;
+	m->version[0] = '\0';
+	m->junk = 0;
+	set_timer(m->timer, MCP_START_S * 1000);
+	if (m->transport->begin(m, &err) < 0 || ask_initialize(m, &err) < 0)
+		mcp_on_down(m, err.text);
+}
+
+static int
+start(struct order *o, struct ats_err *err)
+{
+	struct mcp *m = o->g->own;
+	struct mcp_asked *a, **at;
+	int rc;
+
+	if (m->state == MCP_DOWN && m->backoff_ms > WAIT_FOR_MS)
+		return ats_err_set(err, ATS_E_NOT_STARTED, "the MCP server behind it has ended "
+		    "several times; it is started again within %" PRIu64 " s", m->backoff_ms / 1000);
+	a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	a->what = MCP_CALL;
+	a->o = o;
+	o->own = a;
+	if (m->state == MCP_UP) {
+		rc = ask_call(m, a, err);
+		if (rc < 0)
+			free(a);
+		return rc;
+	}
+	for (at = &m->waiting; *at != NULL; at = &(*at)->next)
+		;
+	*at = a;
+	return 0;
+}
+
+static void
+tell_cancelled(struct mcp *m, uint64_t id)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	begin_message(&w, &out, 0, "notifications/cancelled");
+	ats_json_w_object(&w, "params");
+	ats_json_w_u64(&w, "requestId", id);
+	ats_json_w_str(&w, "reason", "nobody waits for it any more");
+	ats_json_w_end(&w);
+	(void)!end_message(m, &w, 0, NULL);
+}
+
+static void
+stop(struct order *o)
+{
+	struct mcp *m = o->g->own;
+	struct mcp_asked *a = o->own, **at;
+
+	for (at = &m->waiting; *at != NULL && *at != a; at = &(*at)->next)
+		;
+	if (*at != NULL) {
+		*at = a->next;
+		free(a);
+		return;
+	}
+	(void)ats_map_del(m->asked, a->id);
+	if (m->transport->forget != NULL)
+		m->transport->forget(m, a->id);
+	tell_cancelled(m, a->id);
+	free(a);
+}
+
+static int
+open_mcp(struct gateway *g, struct ats_err *err)
+{
+	struct mcp *m = calloc(1, sizeof(*m));
+
+	g->own = m;
+	if (m == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	m->g = g;
+	m->transport = g->conf.has_url ? &mcp_http : &mcp_stdio;
+	m->asked = ats_map_new(REQUESTS_MAX);
+	m->timer = evtimer_new(g->base, on_timer, m);
+	m->relist = evtimer_new(g->base, on_relist, m);
+	if (m->asked == NULL || m->timer == NULL || m->relist == NULL)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	return m->transport->open(m, err);
+}
+
+static int
+run(struct gateway *g, struct ats_err *err)
+{
+	(void)err;
+	start_server(g->own);
+	return 0;
+}
+
+static void
+close_mcp(struct gateway *g)
+{
+	struct mcp *m = g->own;
+	struct mcp_asked *a;
+
+	m->transport->close(m);
+	for (size_t i = 0; (a = ats_map_each(m->asked, &i)) != NULL;)
+		free(a);
+	ats_map_free(m->asked);
+	mcp_tools_free(m->tools);
+	mcp_tools_free(m->listing);
+	event_free(m->timer);
+	event_free(m->relist);
+	free(m);
+}
+
+const struct kind kind_mcp = {
+	.name = "mcp",
+	.open = open_mcp,
+	.run = run,
+	.start = start,
+	.stop = stop,
+	.close = close_mcp,
+};

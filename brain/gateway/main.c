@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ats-gateway: runs the tools of one gateway of the configuration with its one credential, as the
+ * vault orders. Started by the spawner; descriptor 3 is its socket to the vault.
+ * Order: options, log, setup, parts, confinement, loop, stop. */
+#include <event2/event.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "brain/gateway/confine.h"
+#include "brain/gateway/gateway.h"
+#include "brain/gateway/orders.h"
+#include "brain/gateway/vault_link.h"
+#include "common/log.h"
+#include "common/secret.h"
+
+#define VAULT_FD 3
+
+static void
+usage(FILE *to)
+{
+	(void)fprintf(to,
+	    "usage: ats-gateway NAME\n"
+	    "Started by ats-brain, not by hand. -V prints the version.\n");
+}
+
+static void
+parse_options(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "Vh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'V':
+			(void)puts("ats-gateway " ATS_VERSION);
+			exit(0);
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(2);
+		}
+	}
+}
+
+static void
+check_fd(void)
+{
+	struct stat st;
+
+	if (fstat(VAULT_FD, &st) < 0 || !S_ISSOCK(st.st_mode)) {
+		usage(stderr);
+		ats_fatal("descriptor %d is not a socket; ats-brain starts this program", VAULT_FD);
+	}
+}
+
+static void
+start(struct gateway *g)
+{
+	struct ats_err err = { 0 };
+
+	g->base = event_base_new();
+	g->orders = g->base != NULL ? orders_new(g) : NULL;
+	if (g->orders == NULL)
+		ats_fatal("out of memory");
+	if (g->kind->open(g, &err) < 0)
+		ats_fatal("%s: %s", g->conf.name, err.text);
+	if (confine_gateway(&g->conf, &err) < 0)
+		ats_fatal("confinement: %s", err.text);
+	g->vault = vault_link_new(g, VAULT_FD);
+	if (g->vault == NULL)
+		ats_fatal("out of memory");
+	if (g->kind->run(g, &err) < 0)
+		vault_link_ready(g->vault, err.code, err.text);
+}
+
+static void
+stop(struct gateway *g)
+{
+	orders_free(g->orders);
+	g->kind->close(g);
+	vault_link_free(g->vault);
+	event_base_free(g->base);
+	mask_free(g->mask);
+	ats_secret_free(g->credential);
+	ats_gw_config_done(&g->conf);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct gateway g;
+	struct ats_err err = { 0 };
+
+	/* Answers come and go: their memory goes back. */
+	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	(void)signal(SIGPIPE, SIG_IGN);
+	parse_options(argc, argv);
+	ats_log_init("gateway", ATS_LOG_INFO, STDERR_FILENO);
+	check_fd();
+	if (vault_link_setup(&g, VAULT_FD, &err) < 0)
+		ats_fatal("setup: %s", err.text);
+	g.kind = kind_of(&g.conf);
+	start(&g);
+	(void)event_base_dispatch(g.base);
+	stop(&g);
+	return 0;
+}
