@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/secret.h"
 
-#define FORMS_MAX 24
+#define FORMS_MAX 40
 #define FORM_BYTES (64u << 10)		/* over three times ATS_SECRET_MAX */
 #define LOG_MAX 4096u
 
@@ -59,11 +59,25 @@ add(struct mask *m, const char *p, size_t n)
 	return 0;
 }
 
-/* The digits of base64 that depend on the secret alone, when skip bytes are before it. */
+/* In base64, when skip bytes are before it: the digits that depend on the secret alone, and all
+ * with what an end behind it adds. */
+static int
+add_digits(struct mask *m, const struct ats_buf *text, size_t skip, size_t n)
+{
+	size_t first = skip == 0 ? 0 : skip + 1, own = (skip + n) * 8 / 6;
+	size_t end = text->len;
+	int rc = add(m, text->data + first, text->len - first);
+
+	while (end > 0 && text->data[end - 1] == '=')
+		end--;
+	if (rc == 0)
+		rc = add(m, text->data + first, end - first);
+	return rc < 0 ? rc : add(m, text->data + first, own - first);
+}
+
 static int
 add_base64(struct mask *m, const char *secret, size_t n, size_t skip, struct ats_buf *tmp)
 {
-	size_t first = skip == 0 ? 0 : skip + 1, end = (skip + n) * 8 / 6;
 	struct ats_buf raw ATS_CLEANUP_BUF = { 0 };
 	int rc;
 
@@ -73,14 +87,12 @@ add_base64(struct mask *m, const char *secret, size_t n, size_t skip, struct ats
 		rc = ats_buf_add(&raw, secret, n);
 	if (rc == 0)
 		rc = ats_base64_encode(raw.data, raw.len, tmp);
-	if (rc == 0 && end > first)
-		rc = add(m, tmp->data + first, end - first);
+	if (rc == 0)
+		rc = add_digits(m, tmp, skip, n);
 	for (size_t i = 0; rc == 0 && i < tmp->len; i++)
 		tmp->data[i] = tmp->data[i] == '+' ? '-' : tmp->data[i] == '/' ? '_' : tmp->data[i];
-	if (rc == 0 && end > first)
-		rc = add(m, tmp->data + first, end - first);
 	ats_secret_wipe(raw.data, raw.len);
-	return rc;
+	return rc < 0 ? rc : add_digits(m, tmp, skip, n);
 }
 
 static int

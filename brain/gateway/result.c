@@ -110,6 +110,8 @@ add_text(struct result *r, const char *s, size_t n, uint64_t total, bool stopped
 	size_t longest = mask_longest(r->mask);
 	int rc;
 
+	if (total == 0)
+		return 0;
 	if (r->nblocks >= RESULT_BLOCKS_MAX || r->text >= RESULT_TEXT_MAX) {
 		r->full = true;
 		return 0;
