@@ -129,8 +129,8 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
-	mcp_lines safe approval cmd_approvals cmd_approve cmd_call cmd_completion cmd_config cmd_deny \
-	cmd_doctor cmd_events cmd_exec cmd_inspect \
+	mcp_lines safe approval audit calling cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
+	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
 	cmd_mcp cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_loop \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_message mcp_tools mcp_content \

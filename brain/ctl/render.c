@@ -143,9 +143,11 @@ static bool
 is_hidden(struct ats_slice row, struct ats_slice name)
 {
 	struct ats_json_val v;
+	bool is_what_it_is = ats_json_member_is(row, "kind", "session") ||
+	    ats_json_member_is(row, "kind", "sandbox") || ats_json_member_is(row, "kind", "call");
 
-	return ats_json_key_is(name, "kind") || ats_json_key_is(name, "generation") ||
-	       ats_json_key_is(name, "last_error") ||
+	return (is_what_it_is && ats_json_key_is(name, "kind")) ||
+	       ats_json_key_is(name, "generation") || ats_json_key_is(name, "last_error") ||
 	       (ats_json_key_is(name, "workspace") && ats_json_get(row, "cwd", &v));
 }
 
