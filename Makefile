@@ -129,7 +129,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
-	mcp_lines safe approval audit calling cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
+	mcp_lines mcp_elicit mcp_asks safe approval audit calling cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
 	cmd_mcp cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_loop \

@@ -14,6 +14,7 @@
 
 #include "brain/ctl/brain.h"
 #include "brain/ctl/io.h"
+#include "brain/ctl/mcp_asks.h"
 #include "brain/ctl/mcp_lines.h"
 #include "common/clock.h"
 
@@ -36,6 +37,7 @@ struct relay_mcp {
 	size_t scanned;			/* of from_client, without a newline */
 	bool skipping;			/* the rest of a line that is too long */
 	struct mcp_lines lines;
+	struct mcp_asks asks;
 	int signals;
 	/* What poll saw: each is read once for it. */
 	bool signal_came, client_came, engine_came;
@@ -154,8 +156,10 @@ reconnect(struct relay_mcp *r)
 	rc = r->losses > LOSSES_MAX ?
 	    ats_err_set(&err, ATS_E_EOF, "brain is lost again and again; see its log") :
 	    open_session(r, &err);
-	if (rc == 0)
+	if (rc == 0) {
+		asks_brain_changed(&r->asks);
 		return 0;
+	}
 	(void)!mcp_fail_all(&r->lines, &r->to_client, err.text);
 	end_soon(r, 0);
 	return ctl_fail_err(r->c, CTL_NOT_RUN, &err);
@@ -227,9 +231,12 @@ take_line(struct relay_mcp *r, const char *line, size_t n)
 
 	while (n > 0 && (line[n - 1] == '\r' || line[n - 1] == ' '))
 		n--;
-	if (n == 0)
+	if (n == 0 || asks_take(&r->asks, line, n))
 		return 0;
 	rc = mcp_from_client(&r->lines, line, n);
+	if (rc == 0 && r->lines.initialize != NULL && r->lines.initialized != NULL)
+		asks_client_ready(&r->asks, (struct ats_slice){ r->lines.initialize,
+		    strlen(r->lines.initialize) });
 	if (rc == 0)
 		rc = ats_buf_add(&r->to_engine, line, n);
 	if (rc == 0)
@@ -340,10 +347,14 @@ wait_for_work(struct relay_mcp *r)
 		{ .fd = read_in ? r->in.fd : -1, .events = POLLIN },
 		{ .fd = door != 0 ? r->session.door.fd : -1, .events = door },
 		{ .fd = r->out.fd, .events = r->to_client.len > 0 ? POLLOUT : 0 },
+		{ .fd = r->to_client.len < QUEUE_HIGH ? r->asks.fd : -1, .events = POLLIN },
 	};
 	uint64_t now = ats_clock_ms();
 	int wait = r->end_ms == 0 ? -1 : r->end_ms > now ? (int)(r->end_ms - now) : 0;
+	int ask = asks_wait_ms(&r->asks);
 
+	if (ask >= 0 && (wait < 0 || ask < wait))
+		wait = ask;
 	if (poll(p, ATS_ARRAY_LEN(p), wait) < 0)
 		return;
 	r->signal_came = p[0].revents != 0;
@@ -394,6 +405,9 @@ loop(struct relay_mcp *r)
 			}
 			continue;
 		}
+		if (r->to_client.len < QUEUE_HIGH &&
+		    asks_step(&r->asks, r->session.id, &r->to_client) < 0)
+			return ctl_fail(CTL_NOT_RUN, "mcp: out of memory");
 		flush_client(r);
 		if (!has_ended(r) && (r->eof || !lines_wait(r)))
 			wait_for_work(r);
@@ -472,7 +486,9 @@ cmd_mcp(struct ctl *c, int argc, char **argv)
 	ats_buf_init(&r.to_engine, QUEUE_MAX);
 	ats_buf_init(&r.to_client, QUEUE_MAX);
 	mcp_lines_init(&r.lines);
-	code = run(&r);
+	code = asks_init(&r.asks, c) == 0 ? run(&r) :
+	    ctl_fail(CTL_NOT_RUN, "mcp: getrandom failed");
+	asks_done(&r.asks);
 	session_done(&r.session);
 	mcp_lines_done(&r.lines);
 	ats_buf_done(&r.from_client);

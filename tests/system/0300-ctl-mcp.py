@@ -1,46 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """atsctl mcp against a scripted brain: what a client sees when brain is lost."""
-import json
 import os
-import select
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+from ctl_mcp import Client
 from fake_door import FakeBrain
-
-
-class Client(ats.Rpc):
-    """atsctl mcp on pipes; --no-start, so that only the scripted brain is used."""
-
-    def __init__(self, home, *args):
-        super().__init__()
-        self.process = home.popen(ats.program("atsctl"), "--no-start", "mcp", *args,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE)
-
-    def _send(self, data, fds):
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def _recv(self, timeout):
-        select.select([self.process.stdout], [], [], timeout)
-        return os.read(self.process.stdout.fileno(), 65536)
-
-    def rest(self):
-        """Closes stdin; returns exit code and the messages that still came."""
-        self.process.stdin.close()
-        data = self.buffer
-        while True:
-            part = self._recv(ats.TIMEOUT)
-            if not part:
-                break
-            data += part
-        lines = [json.loads(x) for x in data.split(b"\n") if x]
-        return self.process.wait(ats.TIMEOUT), lines
 
 
 def brain_of(home):
