@@ -132,13 +132,14 @@ HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PRO
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines mcp_elicit mcp_asks safe approval audit calling cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
-	cmd_mcp cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version
+	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version \
+	relay_calls relay_confine relay_dir relay_door relay_serve
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_loop \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_message mcp_tools mcp_content \
 	mcp_stdio mcp_http sse
 GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) common/child.o \
 	common/secret.o proto/brain.o $(GATEWAY:%=brain/gateway/%.o)
-ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) common/json_comment.o common/child.o proto/brain.o \
+ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o common/child.o proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
 HTTP := main options listen conn conn_out gate mcp message session exchange events link confine
@@ -178,7 +179,7 @@ $(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))
 $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O)) $(ORDER_LD)
 	$(call link,$(STATIC) $(ORDER),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
-	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CRYPTO))
+	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
 
 $(BUILD)/%: $(O)/%
 	@cp -f $< $@

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Confinement of atsctl relay: what remains for whoever takes it over through a file. Once,
+ * before the first is read. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "brain/ctl/relay_server.h"
+#include "common/confine/daemon.h"
+#include "common/confine/landlock.h"
+#include "common/confine/seccomp.h"
+
+static const struct ats_seccomp_rule rules[] = {
+	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlink"),
+	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlinkat"),
+};
+static const struct ats_seccomp_table own = {
+	.name = "relay",
+	.def = ATS_SECCOMP_ALLOW,
+	.rules = rules,
+	.n = ATS_ARRAY_LEN(rules),
+};
+const struct ats_seccomp_table *const relay_filter[RELAY_FILTER_TABLES] = {
+	&ats_seccomp_base, &ats_seccomp_noexec, &own
+};
+
+#define FILES (ATS_LL_READ | ATS_LL_WRITE_FILE | ATS_LL_REMOVE_FILE | ATS_LL_MAKE_REG)
+
+static int
+restrict_files(const struct relay_server *s, struct ats_err *err)
+{
+	char sockets[ATS_PATH_MAX];
+	struct ats_landlock_path paths[] = {
+		{ NULL, s->dir.fd, FILES, false },
+		{ NULL, s->specs_dir, FILES & ~ATS_LL_READ, false },
+		{ sockets, -1, ATS_LL_RESOLVE_UNIX, true },
+	};
+	const struct ats_landlock_rules ll = {
+		.fs = ATS_LL_FS_ALL,
+		.net = ATS_LL_NET_ALL,
+		.scope = ATS_LL_SCOPE_ALL,
+		.paths = paths,
+		.npaths = ATS_ARRAY_LEN(paths),
+	};
+	char *slash;
+	int fd = -1, rc;
+
+	(void)snprintf(sockets, sizeof(sockets), "%s", s->c->door_path);
+	slash = strrchr(sockets, '/');
+	if (slash != NULL && slash != sockets)
+		*slash = '\0';
+	rc = ats_landlock_build(&ll, &fd, NULL, err);
+	if (rc == 0)
+		rc = ats_landlock_restrict(fd, err);
+	if (fd >= 0)
+		(void)close(fd);
+	/* A kernel without Landlock: seccomp and the uid remain; atsctl doctor tells. */
+	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+}
+
+int
+relay_confine(const struct relay_server *s, struct ats_err *err)
+{
+	int rc = ats_confine_daemon(0, err);
+
+	if (rc == 0)
+		rc = restrict_files(s, err);
+	return rc < 0 ? rc : ats_seccomp_install(relay_filter, RELAY_FILTER_TABLES, err);
+}
