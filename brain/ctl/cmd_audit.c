@@ -23,8 +23,8 @@
 static const struct {
 	const char *name;
 	int width;
-} columns[] = { { "event", 10 }, { "session", 14 }, { "tool", 28 }, { "decision", 8 },
-	{ "outcome", 11 }, { "code", 12 }, { "way", 0 } };
+} columns[] = { { "event", 11 }, { "session", 14 }, { "tool", 28 }, { "decision", 8 },
+	{ "outcome", 11 }, { "code", 13 }, { "way", 8 }, { "text", 0 } };
 
 struct reading {
 	struct ctl *c;

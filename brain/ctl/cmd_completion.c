@@ -55,7 +55,7 @@ print_bash(void)
 	(void)printf(
 	    "_atsctl() {\n"
 	    "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-	    "\tlocal i cmd= at=0 words ids=\n"
+	    "\tlocal i cmd= at=0 words ids= from=status\n"
 	    "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	    "\t\tcase ${COMP_WORDS[i]} in\n"
 	    "\t\t--socket) ((i++)) ;;\n"
@@ -73,7 +73,7 @@ print_bash(void)
 	    "\t--workspace|-w) compopt -o filenames 2>/dev/null\n"
 	    "\t\tlocal IFS=$'\\n'; COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
 	    "\t--socket) return ;;\n"
-	    "\t--session|-s|--timeout) compopt +o default 2>/dev/null; return ;;\n"
+	    "\t--session|-s|--timeout|--reason|-r|--tool|-t|--since|--owner) compopt +o default 2>/dev/null; return ;;\n"
 	    "\tesac\n"
 	    "\tcase $cmd in\n");
 	(void)printf("\t'') words='%s ", global_options);
@@ -88,9 +88,10 @@ print_bash(void)
 		(void)printf("'; ((at + 1 < COMP_CWORD)) && words= ;; esac ;;\n");
 	}
 	(void)printf("\t*) words= ;;\n\tesac\n"
-		     "\tcase $cmd in session) ids=s ;; sandbox) ids=b ;; inspect) ids=sb ;; esac\n"
+		     "\tcase $cmd in session) ids=s ;; sandbox) ids=b ;; inspect) ids=sb ;;\n"
+		     "\tapprove|deny) ids=a from=approvals ;; esac\n"
 		     "\ttest -z \"$words$ids\" || test -n \"$words\" ||\n"
-		     "\t\twords=$(\"${COMP_WORDS[0]}\" --json status 2>/dev/null |\n"
+		     "\t\twords=$(\"${COMP_WORDS[0]}\" --json $from 2>/dev/null |\n"
 		     "\t\t\tgrep -oE \"\\\"id\\\":\\\"[$ids]-[0-9a-f]+\" | cut -d'\"' -f4)\n"
 		     "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 		     "}\n"

@@ -106,7 +106,9 @@ write_summary(struct ats_json_w *w, struct ats_slice vault, struct ats_slice eng
 		copy(w, "engine_starts", v.raw, "starts");
 	copy(w, "clients", engine, "clients");
 	copy(w, "calls_in_flight", engine, "calls_in_flight");
+	copy(w, "approvals_waiting", vault, "approvals");
 	copy(w, "answers_kept", engine, "journal_rows");
+	copy(w, "gateways", vault, "gateways");
 	copy(w, "sandboxes", engine, "sandboxes");
 	copy(w, "sessions", engine, "sessions");
 	copy(w, "calls", engine, "calls");

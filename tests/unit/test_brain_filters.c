@@ -4,6 +4,7 @@
  * them. The spawner has none: podman, ssh and docker run under it. */
 #include <stdlib.h>
 
+#include "brain/ctl/relay_server.h"
 #include "brain/engine/confine.h"
 #include "brain/vault/confine.h"
 #include "common/confine/sanitize.h"
@@ -40,6 +41,12 @@ START_TEST(vault_filter_is_golden)
 		&ats_seccomp_noexec, &own };
 
 	compare("vault.pfc", tables, ATS_ARRAY_LEN(tables));
+}
+END_TEST
+
+START_TEST(relay_filter_is_golden)
+{
+	compare("relay.pfc", relay_filter, RELAY_FILTER_TABLES);
 }
 END_TEST
 
@@ -82,4 +89,4 @@ START_TEST(brain_filter_answers_are_golden)
 END_TEST
 
 ATS_UNIT_MAIN("brain_filters", engine_filter_is_golden, vault_filter_is_golden,
-    brain_filter_answers_are_golden)
+    relay_filter_is_golden, brain_filter_answers_are_golden)
