@@ -113,9 +113,10 @@ MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal re
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
 FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
-	bash_image bash_notes exec exec_out exec_stdin background background_text bash_output kill_shell task_output task_stop report
+	bash_image bash_notes exec exec_out exec_stdin background background_text bash_output kill_shell task_output task_stop report \
+	gateway gateway_peer delivery
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
-BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/relay.o \
+BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/tools_place.o hands/init/relay.o \
 	hands/init/accept.o hands/init/dialer.o hands/init/attach.o hands/init/goodbye.o \
 	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \

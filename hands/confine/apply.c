@@ -300,6 +300,8 @@ build_ruleset(struct confine *c, struct ats_err *err)
 		{ "/dev/random", -1, none, true },
 		{ "/dev/urandom", -1, none, true },
 		{ b->spill, -1, c->profile == ATS_PROFILE_SHELL ? 0 : none, true },
+		{ b->tools, -1, none, true },
+		{ b->hands, -1, b->hands[0] != '\0' ? read & ~ATS_LL_READ_DIR : 0, true },
 		{ "/usr", -1, read, true },
 		{ "/etc", -1, read, true },
 		{ "/etc/resolv.conf", -1, dns, true },	/* a link, often */
@@ -369,15 +371,17 @@ confine_daemon(const struct ats_landlock_rules *rules, enum filter f, struct ats
 }
 
 int
-confine_front(int spill_fd, struct ats_err *err)
+confine_front(int spill_fd, int tools_fd, struct ats_err *err)
 {
-	const struct ats_landlock_path spill = { NULL, spill_fd,
-		ATS_LL_READ | ATS_LL_WRITE, false };
+	const struct ats_landlock_path own[] = {
+		{ NULL, spill_fd, ATS_LL_READ | ATS_LL_WRITE, false },
+		{ NULL, tools_fd, ATS_LL_READ | ATS_LL_WRITE, false },
+	};
 	const struct ats_landlock_rules rules = { .fs = ATS_LL_FS_ALL & ~ATS_LL_IOCTL_DEV,
 		.net = ATS_LL_NET_ALL,
 		.scope = ATS_LL_SCOPE_ALL,
-		.paths = &spill,
-		.npaths = spill_fd >= 0 ? 1 : 0 };
+		.paths = own,
+		.npaths = spill_fd < 0 ? 0 : tools_fd < 0 ? 1 : 2 };
 
 	return confine_daemon(&rules, FILTER_FRONT, err);
 }

@@ -37,8 +37,9 @@ ATS_NODISCARD int confine_apply(const struct confine *c, enum confine_moment m,
 #define ZYGOTE_EXIT_STAYS 124	/* a zygote: a protected name cannot be put back, the box ends */
 #define CONFINE_FD_MIN 16	/* descriptors that outlive a shell's dup2s lie above */
 
-/* front: no exec, no fork, writes to its spill directory only. */
-ATS_NODISCARD int confine_front(int spill_fd, struct ats_err *err);
+/* front: no exec, no fork, writes to its spill directory and that of the host's tools only; -1
+ * for both, or the second: none. */
+ATS_NODISCARD int confine_front(int spill_fd, int tools_fd, struct ats_err *err);
 /* The dialer: as front, and of files it reads those that say where names are asked, of TCP it
  * connects to that port and to name servers. Root becomes ROLE_UID_FRONT for the network. */
 ATS_NODISCARD int confine_dialer(const struct ats_addr *a, struct ats_err *err);

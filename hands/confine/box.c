@@ -28,6 +28,12 @@ box_has_own_sockets(const struct box *b)
 	       (b->facts & (BOX_NET_HOST | BOX_LISTENER)) == BOX_LISTENER;
 }
 
+bool
+box_has_relay(const struct box *b)
+{
+	return box_has_namespaces(b) || box_has_own_sockets(b);
+}
+
 const char *
 box_level(const struct box *b)
 {
@@ -63,6 +69,8 @@ box_set_places(struct box *b)
 	    view ? BOX_SPILL : "/spill");
 	(void)snprintf(b->tmp, sizeof b->tmp, "%.4000s%s", view ? "" : b->state,
 	    view ? BOX_TMP : "/tmp");
+	(void)snprintf(b->tools, sizeof b->tools, "%.4000s%s", view ? "" : b->state,
+	    view ? BOX_TOOLS : "/" STATE_TOOLS);
 	if (box_has_own_sockets(b))
 		(void)snprintf(b->sockets, sizeof b->sockets, "%.4000s/sockets", b->state);
 }

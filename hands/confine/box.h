@@ -68,9 +68,12 @@ struct box {
 	char spill[4096];
 	char tmp[4096];
 	char sockets[4096];	/* box_has_own_sockets: what these are bound to */
+	char tools[4096];	/* of the host: files and a socket of front's */
+	char hands[4096];	/* this program, for commands to run, or "" */
 	const struct ignore_rules *deny;	/* zygotes only; or NULL */
 	/* launcher and init only */
 	char state[4096];	/* host: holds home and spill */
+	char exe[4096];		/* host: what becomes hands in a view, or "" */
 	dev_t workspace_dev;	/* the directory that was asked for and looked at */
 	ino_t workspace_ino;
 	const char *grants[BOX_GRANTS_MAX];
@@ -85,8 +88,10 @@ bool box_has_uids(const struct box *b);
 /* Commands have Unix sockets of their own although nothing keeps the host's apart: their monitor
  * decides (hands/worker/sockets.h), beside Landlock, which keeps them from what it has. */
 bool box_has_own_sockets(const struct box *b);
+/* Whether commands reach the socket by which tools of the host are asked for. */
+bool box_has_relay(const struct box *b);
 const char *box_level(const struct box *b); /* namespaces, uid+landlock, landlock, none */
-/* home, spill, tmp and sockets as the box sees them; without a view they lie in hands' state
+/* home, spill, tmp, tools and sockets as the box sees them; without a view they lie in hands' state
  * directory. Needs situation and state. */
 void box_set_places(struct box *b);
 /* The fields that zygotes need as one word, and back. -ATS_E_INVAL. */

@@ -24,6 +24,7 @@
 #include "common/fd.h"
 #include "hands/confine/apply.h"
 #include "hands/confine/mnt.h"
+#include "hands/init/roles.h"
 
 #define PREFIX "/proc/self/fd/"
 #define KEY_MAX 48		/* a letter of its type, device, inode */
@@ -126,6 +127,10 @@ own_place_address(const struct own_place *p, int sock, const char *name, pid_t p
 		address(p, told, ret_path);
 		return 0;
 	}
+	if (strcmp(name, p->relay) == 0) {	/* nothing on its way is a command's */
+		(void)snprintf(ret_path, OWN_ADDRESS, PREFIX "%d/" RELAY_SOCKET, p->tools);
+		return 0;
+	}
 	rc = find(p, name, pid, &dir, last);
 	if (rc == 0)
 		rc = key_of(dir, last, letter(sock), key);
@@ -194,7 +199,7 @@ own_place_open(struct own_place *p, const struct box *b, struct ats_err *err)
 	const char *const paths[OWN_PLACES] = { b->workspace, b->home, b->tmp, b->git_dir };
 	int rc = 0;
 
-	*p = (struct own_place){ .dir = -1 };
+	*p = (struct own_place){ .dir = -1, .tools = -1 };
 	if (!box_has_own_sockets(b))
 		return 0;
 	for (size_t i = 0; rc == 0 && i < OWN_PLACES; i++) {
@@ -209,6 +214,11 @@ own_place_open(struct own_place *p, const struct box *b, struct ats_err *err)
 		rc = mnt_open_dir(b->sockets, &p->dir, err);
 	if (rc == 0 && ats_fd_raise(&p->dir, CONFINE_FD_MIN) < 0)
 		rc = ats_err_sys(err, "dup");
+	if (rc == 0)
+		rc = mnt_open_dir(b->tools, &p->tools, err);
+	if (rc == 0 && ats_fd_raise(&p->tools, CONFINE_FD_MIN) < 0)
+		rc = ats_err_sys(err, "dup");
+	(void)snprintf(p->relay, sizeof p->relay, "%.4000s/" RELAY_SOCKET, b->tools);
 	if (rc < 0)
 		return ats_err_wrap(err, "sockets");
 	(void)look(p);	/* an earlier box's */

@@ -20,6 +20,8 @@
 
 struct own_place {
 	int dir;		/* b->sockets, O_PATH; -1: no sockets */
+	int tools;		/* b->tools, O_PATH, which only front writes */
+	char relay[4096 + 16];	/* the one path beside these that is connected to: its socket */
 	struct {
 		const char *path;	/* the box's */
 		int fd;			/* O_PATH */

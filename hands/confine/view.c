@@ -41,7 +41,7 @@ static const char *const credentials[] = { "/etc/shadow", "/etc/shadow-", "/etc/
 
 struct view {
 	struct trees trees;
-	int ws, git, home, spill, dev[ATS_ARRAY_LEN(devices)];
+	int ws, git, home, spill, tools, exe, dev[ATS_ARRAY_LEN(devices)];
 };
 
 static void
@@ -54,6 +54,8 @@ view_done(struct view *v)
 	ats_fd_close(&v->git);
 	ats_fd_close(&v->home);
 	ats_fd_close(&v->spill);
+	ats_fd_close(&v->tools);
+	ats_fd_close(&v->exe);
 	free(v);
 }
 
@@ -91,6 +93,15 @@ is_the_one(int tree, const struct box *b, struct ats_err *err)
 	    b->workspace);
 }
 
+/* This program, for commands that ask for tools of the host. */
+static int
+take_exe(struct view *v, const struct box *b, struct ats_err *err)
+{
+	int rc = b->exe[0] == '\0' ? 0 : mnt_clone_one(b->exe, &v->exe, err);
+
+	return rc < 0 || v->exe < 0 ? rc : mnt_set(v->exe, RO, err);
+}
+
 static int
 take_own(struct view *v, const struct box *b, int idmap_ws, struct ats_err *err)
 {
@@ -112,7 +123,12 @@ take_own(struct view *v, const struct box *b, int idmap_ws, struct ats_err *err)
 	if (rc < 0)
 		return rc;
 	(void)snprintf(path, sizeof path, "%s/spill", b->state);
-	return take_mapped(path, -1, RO | MOUNT_ATTR_NOEXEC, &v->spill, err);
+	rc = take_mapped(path, -1, RO | MOUNT_ATTR_NOEXEC, &v->spill, err);
+	if (rc < 0)
+		return rc;
+	(void)snprintf(path, sizeof path, "%s/" STATE_TOOLS, b->state);
+	rc = take_mapped(path, -1, RO | MOUNT_ATTR_NOEXEC, &v->tools, err);
+	return rc < 0 ? rc : take_exe(v, b, err);
 }
 
 static bool
@@ -272,9 +288,17 @@ put_places(struct view *v, const struct box *b, struct ats_err *err)
 	if (rc == 0)
 		rc = put_tmpfs(b, "tmp", 128, err);
 	if (rc == 0)
-		rc = mnt_mkdirs("run/ats/spill", err);
+		rc = mnt_mkdirs(&BOX_SPILL[1], err);
 	if (rc == 0)
-		rc = mnt_put(&v->spill, "run/ats/spill", err);
+		rc = mnt_put(&v->spill, &BOX_SPILL[1], err);
+	if (rc == 0)
+		rc = mnt_mkdirs(&BOX_TOOLS[1], err);
+	if (rc == 0)
+		rc = mnt_put(&v->tools, &BOX_TOOLS[1], err);
+	if (rc == 0 && v->exe >= 0)
+		rc = mnt_touch(&BOX_HANDS[1], err);
+	if (rc == 0 && v->exe >= 0)
+		rc = mnt_put(&v->exe, &BOX_HANDS[1], err);
 	if (rc == 0)
 		rc = mnt_mkdirs(&BOX_HOME[1], err);
 	if (rc == 0)
@@ -364,7 +388,7 @@ view_build(const struct box *b, int idmap_ws, struct ats_err *err)
 	if (v == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "view: out of memory");
 	memset(v->dev, 0xff, sizeof v->dev);
-	v->ws = v->git = v->home = v->spill = -1;
+	v->ws = v->git = v->home = v->spill = v->tools = v->exe = -1;
 	rc = trees_init(&v->trees, err);
 	if (rc == 0)
 		rc = take_all(v, b, idmap_ws, err);

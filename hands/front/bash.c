@@ -100,6 +100,7 @@ bash_job(const struct call *c, const struct bash_input *b, struct shell_job *ret
 	*ret = (struct shell_job){
 		.call = c->id,
 		.cwd = b->ctx.cwd,
+		.session = c->session,
 		.env = b->ctx.env,
 		.nenv = b->ctx.n_env,
 		.extra = { b->in.command, n },

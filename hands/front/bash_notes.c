@@ -8,6 +8,7 @@
 #include "common/path.h"
 #include "hands/front/bash.h"
 #include "hands/front/capture.h"
+#include "hands/front/delivery.h"
 #include "hands/front/front.h"
 #include "hands/front/spill.h"
 #include "hands/job.h"
@@ -213,6 +214,16 @@ note_limits(const struct bash_text *t, const struct outcome *o, struct ats_buf *
 	return rc < 0 ? rc : note_disk(t, out);
 }
 
+static int
+note_tools(const struct bash_text *t, struct ats_buf *out)
+{
+	const char *gap = delivery_gap(t->f->delivery);
+	int rc = gap != NULL ? bash_note(out, "") : 0;
+
+	return rc < 0 || gap == NULL ? rc :
+	    ats_buf_addf(out, "[Tools of the host cannot be used by commands: %s.]", gap);
+}
+
 int
 bash_notes(const struct bash_text *t, const struct outcome *o, bool cut,
     struct ats_buf *out, const char **ret_cwd)
@@ -240,6 +251,8 @@ bash_notes(const struct bash_text *t, const struct outcome *o, bool cut,
 		    "[Names that programs on the host execute or trust, as .mcp.json or "
 		    ".claude, cannot be made in the workspace: what was made was renamed "
 		    "to NAME.quarantine.]");
+	if (rc == 0)
+		rc = note_tools(t, out);
 	if (rc == 0)
 		rc = note_cwd(t, out, ret_cwd);
 	if (rc == 0 && t->ignored_flag)

@@ -136,6 +136,7 @@ start_shell(struct exec *x, const struct ats_msg_CALL_EXEC *m, struct ats_err *e
 	job = (struct shell_job){
 		.call = x->c->id,
 		.cwd = ctx.cwd,
+		.session = m->session,
 		.env = ctx.env,
 		.nenv = ctx.n_env,
 		.extra = { argv.data, argv.len },

@@ -12,6 +12,8 @@
 #include "hands/confine/apply.h"
 #include "hands/front/background.h"
 #include "hands/front/calls.h"
+#include "hands/front/delivery.h"
+#include "hands/front/gateway.h"
 #include "hands/front/keys.h"
 #include "hands/front/link.h"
 #include "hands/front/pool.h"
@@ -45,6 +47,15 @@ parse_background(const char *text, struct front_options *o)
 }
 
 static int
+parse_peers(const char *text, struct front_options *o)
+{
+	int end = 0;
+
+	return sscanf(text, "%u,%u%n", &o->peers[0], &o->peers[1], &end) == 2 &&
+		text[end] == '\0' ? 0 : -ATS_E_INVAL;
+}
+
+static int
 parse_options(int argc, char **argv, struct front_options *o)
 {
 	static const struct option table[] = {
@@ -58,6 +69,9 @@ parse_options(int argc, char **argv, struct front_options *o)
 		{ "heartbeat", required_argument, NULL, 'p' },
 		{ "listen", required_argument, NULL, 'L' },
 		{ "connect", required_argument, NULL, 'C' },
+		{ "tools", required_argument, NULL, 'T' },
+		{ "hands", required_argument, NULL, 'H' },
+		{ "peers", required_argument, NULL, 'U' },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned long s;
@@ -66,6 +80,7 @@ parse_options(int argc, char **argv, struct front_options *o)
 	*o = (struct front_options){
 		.sandbox = "",
 		.home = BOX_HOME,
+		.tools = BOX_TOOLS,
 		.confinement = "{\"verified\":false}",
 		.retention_ms = 300000,
 		.heartbeat_ms = 10000,
@@ -103,6 +118,16 @@ parse_options(int argc, char **argv, struct front_options *o)
 			o->connects = opt == 'C';
 			o->has_addr = true;
 			if (ats_addr_parse(optarg, &o->addr, NULL) < 0)
+				return -ATS_E_INVAL;
+			break;
+		case 'T':
+			o->tools = optarg;
+			break;
+		case 'H':
+			o->hands = optarg;
+			break;
+		case 'U':
+			if (parse_peers(optarg, o) < 0)
 				return -ATS_E_INVAL;
 			break;
 		case 'b':
@@ -194,7 +219,8 @@ static int
 make_parts(struct front *f)
 {
 	int spill = take(FRONT_FD_SPILL), listen = take(FRONT_FD_LISTEN);
-	int link = take(FRONT_FD_LINK);
+	int link = take(FRONT_FD_LINK), tools = take(FRONT_FD_TOOLS);
+	int relay = take(FRONT_FD_RELAY);
 
 	ats_buf_init(&f->rx, FRONT_RX_MAX);
 	f->block = ats_malloc(FRONT_BLOCK_BYTES);
@@ -210,8 +236,10 @@ make_parts(struct front *f)
 	f->calls = calls_new(f);
 	f->background = background_new(f);
 	f->report = front_report_new(f);
+	f->delivery = delivery_new(f, tools, relay >= 0);
+	f->gateway = gateway_new(f, relay);
 	if (f->pool == NULL || f->calls == NULL || f->background == NULL ||
-	    f->report == NULL)
+	    f->report == NULL || f->delivery == NULL || f->gateway == NULL)
 		return -ATS_E_NOMEM;
 	front_report_start(f->report);
 	f->link = link_new(f, link, listen);
@@ -221,12 +249,15 @@ make_parts(struct front *f)
 static void
 free_parts(struct front *f)
 {
+	gateway_free(f->gateway);
+	f->gateway = NULL;
 	link_goodbye(f->link, 0, "hands ends");
 	background_free(f->background);
 	calls_free(f->calls);
 	link_free(f->link);
 	front_report_free(f->report);
 	pool_free(f->pool);
+	delivery_free(f->delivery);
 	spill_store_free(f->spills);
 	ats_buf_done(&f->arena);
 	ats_buf_done(&f->out);
@@ -303,7 +334,7 @@ front_main(int argc, char **argv)
 		ats_log(ATS_LOG_ERROR, "front: no event loop", NULL);
 		return EXIT_FAILURE;
 	}
-	if (confine_front(FRONT_FD_SPILL, &err) < 0) {
+	if (confine_front(FRONT_FD_SPILL, take(FRONT_FD_TOOLS), &err) < 0) {
 		ats_log(
 		    ATS_LOG_ERROR, "front cannot be confined", "why=\"%s\"", err.text);
 		return CONFINE_EXIT;

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/addr.h"
 #include "common/buf.h"
@@ -14,7 +15,9 @@
 
 struct background;
 struct calls;
+struct delivery;
 struct event_base;
+struct gateway;
 struct link;
 struct pool;
 struct report;
@@ -31,6 +34,9 @@ struct front_options {
 	const char *workspace; /* absolute */
 	const char *home;
 	const char *confinement; /* JSON object, unverified */
+	const char *tools;	/* as workers see it: where files and socket of the host's tools are */
+	const char *hands;	/* this program as they can run it, or NULL */
+	uid_t peers[2];		/* who may ask for these */
 	uint64_t retention_ms, heartbeat_ms;
 	unsigned background_jobs;   /* that run at a time */
 	unsigned background_life_s; /* of each */
@@ -50,6 +56,8 @@ struct front {
 	struct pool *pool;
 	struct background *background;
 	struct report *report;
+	struct gateway *gateway;
+	struct delivery *delivery;
 	struct spill_store *spills;
 	char boot[32];
 	bool draining; /* no more calls; ends when idle */

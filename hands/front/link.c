@@ -13,6 +13,7 @@
 #include "hands/front/calls.h"
 #include "hands/front/exec.h"
 #include "hands/front/front.h"
+#include "hands/front/gateway.h"
 #include "hands/front/link_private.h"
 #include "hands/front/report.h"
 
@@ -138,6 +139,7 @@ ready_if_both(struct link *l)
 	l->ready_us = ats_clock_us();
 	arm(l->heartbeat, l->f->opt.heartbeat_ms);
 	calls_resend(l->f->calls);
+	gateway_on_ready(l->f->gateway);
 }
 
 void

@@ -7,6 +7,7 @@
 #include "hands/front/calls.h"
 #include "hands/front/exec.h"
 #include "hands/front/front.h"
+#include "hands/front/gateway.h"
 
 #include <string.h>
 
@@ -117,25 +118,19 @@ on_CANCEL(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 static int
 on_RESULT(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
-	(void)l;
-	(void)fr;
-	return ats_err_set(err, ATS_E_STATE, "a result for a call that hands did not make");
+	return gateway_on_result(l->f->gateway, fr, err);
 }
 
 static int
 on_EVENT_PROGRESS(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
-	(void)l;
-	(void)fr;
-	return ats_err_set(err, ATS_E_STATE, "progress of a call that hands did not make");
+	return gateway_on_progress(l->f->gateway, fr, err);
 }
 
 static int
 on_TOOLS(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
-	struct ats_msg_TOOLS m;
-
-	return decode(l, ATS_FRAME_TOOLS, fr, &m, err);
+	return gateway_on_tools(l->f->gateway, fr, err);
 }
 
 static int

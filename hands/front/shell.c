@@ -10,6 +10,7 @@
 #include "common/fd.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "hands/front/delivery.h"
 #include "hands/front/front.h"
 #include "hands/front/pool.h"
 
@@ -353,6 +354,8 @@ make_strings(const struct shell *s, const struct shell_job *j, struct ats_buf *o
 
 	for (size_t i = 0; i < o->nenv && rc == 0; i++)
 		rc = ats_buf_add(out, o->env[i], strlen(o->env[i]) + 1);
+	if (rc == 0 && j->session != NULL)
+		rc = delivery_env(s->f->delivery, j->session, out);
 	for (size_t i = 0; i < j->nenv && rc == 0; i++) {
 		if (j->env[i][0] != '\0') /* an empty one would end the list */
 			rc = ats_buf_add(out, j->env[i], strlen(j->env[i]) + 1);

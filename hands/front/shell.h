@@ -36,6 +36,7 @@ struct shell_ops {
 struct shell_job { /* all borrowed */
 	uint64_t call;
 	const char *cwd;
+	const char *session;	/* or NULL: it is no command of one */
 	const char *const *env; /* added to the environment */
 	size_t nenv;
 	struct ats_slice extra; /* the command, or NUL-terminated arguments */

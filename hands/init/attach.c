@@ -84,7 +84,7 @@ attach_main(int argc, char **argv)
 	}
 	/* front has no_new_privs from init; without it a user cannot drop what is not held. */
 	if (relay_start(&r, fd, &err) < 0 || ats_caps_no_new_privs(&err) < 0 ||
-	    confine_front(-1, &err) < 0) {
+	    confine_front(-1, -1, &err) < 0) {
 		(void)fprintf(stderr, "ats-hands: attach: %s\n", err.text);
 		return CONFINE_EXIT;
 	}

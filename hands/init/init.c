@@ -37,7 +37,7 @@
 struct init {
 	const struct init_plan *plan;
 	struct box box;
-	int spill;
+	int spill, tools;
 	int front_sock;		/* our end of FRONT_FD_INIT */
 	int socks[ZYGOTES];	/* the zygotes' ends until they are started */
 	pid_t front, zygotes[ZYGOTES];
@@ -62,11 +62,22 @@ enter_groups(struct init *in)
 	in->box.facts |= (g->has_memory ? BOX_CG_MEMORY : 0) | (g->has_pids ? BOX_CG_PIDS : 0);
 }
 
+/* A directory of the state's. */
+static int
+open_own(const struct init *in, const char *name, int *ret_fd, struct ats_err *err)
+{
+	char path[4096 + 16];
+
+	(void)snprintf(path, sizeof path, "%.4000s/%s", in->box.state, name);
+	*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret_fd < 0 ? ats_err_sys(err, "open %s", path) : 0;
+}
+
 /* Identity and what is opened by its host path. */
 static int
 settle(struct init *in, struct ats_err *err)
 {
-	char path[4096 + 16];
+	int rc;
 
 	if (in->box.situation == BOX_USER &&
 	    ns_write_maps(in->plan->uid, in->plan->gid, err) < 0)
@@ -81,9 +92,8 @@ settle(struct init *in, struct ats_err *err)
 		return ats_err_sys(err, "subreaper");
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return ats_err_sys(err, "pdeathsig");
-	(void)snprintf(path, sizeof path, "%.4000s/spill", in->box.state);
-	in->spill = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return in->spill < 0 ? ats_err_sys(err, "open %s", path) : 0;
+	rc = open_own(in, "spill", &in->spill, err);
+	return rc < 0 ? rc : open_own(in, STATE_TOOLS, &in->tools, err);
 }
 
 static int
@@ -132,8 +142,9 @@ start_zygote(struct init *in, unsigned profile, int sock)
 	char word[4096 + 128 + BUDGET_WORD];
 	const struct hands_options *o = in->plan->options;
 	const struct cgroups *g = in->plan->groups;
-	const char *argv[7 + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
-		profile_names[profile], word, in->box.workspace, in->box.git_dir };
+	const char *argv[8 + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
+		profile_names[profile], word, in->box.workspace, in->box.git_dir,
+		in->box.hands };
 	const struct start_plan p = { .box = &in->box,
 		.profile = (enum ats_profile)profile,
 		.exe = in->plan->exe,
@@ -143,7 +154,7 @@ start_zygote(struct init *in, unsigned profile, int sock)
 		.nfds = profile == ATS_PROFILE_SHELL ? 3 : 1 };
 	pid_t pid;
 
-	memcpy(argv + 6, o->deny, o->ndeny * sizeof o->deny[0]);
+	memcpy(argv + 7, o->deny, o->ndeny * sizeof o->deny[0]);
 	if (box_to_word(&in->box, word, sizeof word) < 0 || (pid = start_role(&p)) < 0)
 		return -ATS_E_SYS;
 	in->zygotes[profile] = pid;
@@ -154,15 +165,16 @@ static int
 start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 {
 	const struct hands_options *o = in->plan->options;
-	char background[32];
-	const char *argv[22 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
+	char background[32], peers[32];
+	const char *argv[28 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
 		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
 		in->box.home, "--retention", o->retention_s, "--confinement",
-		confinement, "--background", background, "--heartbeat", o->heartbeat_s };
+		confinement, "--background", background, "--heartbeat", o->heartbeat_s,
+		"--tools", in->box.tools, "--peers", peers };
 	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
-		.exe = in->plan->exe, .argv = argv, .nfds = 8,
+		.exe = in->plan->exe, .argv = argv, .nfds = 10,
 		.await_exec = in->plan->groups != NULL };
-	size_t n = 16;
+	size_t n = 20;
 	int pair[2];
 
 	if (o->listens || o->connects) {
@@ -170,6 +182,11 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 		argv[n++] = o->connects ? o->connect.text : o->listen.text;
 	}
 
+	if (in->box.hands[0] != '\0') {
+		argv[n++] = "--hands";
+		argv[n++] = in->box.hands;
+	}
+	(void)snprintf(peers, sizeof peers, "%u,%u", in->box.worker_uid, in->plan->uid);
 	(void)snprintf(background, sizeof background, "%u,%u",
 	    (unsigned)in->box.budget.background_jobs,
 	    (unsigned)in->box.budget.background_life_s);
@@ -186,10 +203,14 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
 	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
 	p.fds[7] = (struct start_fd){ in->plan->key, FRONT_FD_KEY };
+	p.fds[8] = (struct start_fd){ in->tools, FRONT_FD_TOOLS };
+	p.fds[9] = (struct start_fd){ in->plan->relay, FRONT_FD_RELAY };
 	in->front = start_role(&p);
 	(void)close(pair[1]);
 	if (in->plan->key >= 0)
 		(void)close(in->plan->key);	/* nobody else has it */
+	if (in->plan->relay >= 0)
+		(void)close(in->plan->relay);
 	in->front_sock = pair[0];
 	return in->front < 0 ? -ATS_E_SYS : 0;
 }
@@ -370,7 +391,7 @@ init_main(const struct init_plan *plan)
 
 	in.plan = plan;
 	in.box = plan->box;
-	in.spill = in.front_sock = -1;
+	in.spill = in.tools = in.front_sock = -1;
 	block_signals();
 	ats_log_init("init", ATS_LOG_INFO, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, "ats-init", 0, 0, 0);

@@ -19,6 +19,7 @@ struct init_plan {			/* made by the launcher, inherited by the fork */
 	bool early_front;
 	int exe;			/* this program, for execveat */
 	int link, listen;		/* or -1 */
+	int relay;			/* tools_place_make: listens, or -1 */
 	const struct keys *keys;	/* the launcher's: after the fork only its paths are */
 	int key;			/* of keys_pass, for front; or -1 */
 	int workspace;			/* O_PATH, in the launcher's mount namespace, or -1 */

@@ -99,6 +99,7 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 		.listen = listen,
 		.keys = keys,
 		.key = -1,
+		.relay = -1,
 		.workspace = -1,
 		.idmap_ws = -1,
 		.early_front = !probe && situations(o) == 1 };
@@ -132,6 +133,7 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 		(void)waitpid(pid, NULL, 0);
 	ats_fd_close(&status[0]);
 	ats_fd_close(&plan.exe);
+	ats_fd_close(&plan.relay);
 	ats_fd_close(&plan.workspace);
 	ats_fd_close(&plan.idmap_ws);
 	if (rc == 0)

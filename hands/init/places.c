@@ -26,6 +26,7 @@
 #include "hands/confine/worktree.h"
 #include "hands/init/bare_state.h"
 #include "hands/init/roles.h"
+#include "hands/init/tools_place.h"
 #include "hands/init/worker_id.h"
 
 static int
@@ -333,6 +334,8 @@ places_prepare(struct init_plan *p, enum box_situation s, struct ats_err *err)
 		rc = check_kept(p, err);
 	if (rc == 0)
 		rc = make_state(p, err);
+	if (rc == 0)
+		rc = tools_place_make(p, err);
 	if (rc == 0)
 		box_set_places(b);
 	return rc;

@@ -8,6 +8,7 @@
  * S
  *   --confinement JSON [--background NUMBER,SECONDS] [--heartbeat S] [--env K=V]...
  *   [--listen ADDR | --connect ADDR]    of the launcher, for TLS and WebSocket
+ *   --tools DIR --peers UID,UID [--hands FILE]    as workers see these; who may ask there
  *   The JSON is the vector with "verified":false; the self-test (JOB_SELFTEST in a worker of
  *   each profile) answers with the whole vector again, "verified" and "tests" filled in. */
 #ifndef ATS_HANDS_INIT_ROLES_H
@@ -35,6 +36,8 @@
 /* A pipe: the line of hands/key.h, the PEM texts of our certificate and its key and of the CAs of
  * brain's, each, also an empty one, with a NUL; absent as above. */
 #define FRONT_FD_KEY 10
+#define FRONT_FD_TOOLS 11	/* the directory of the host's tools, front writes files in it */
+#define FRONT_FD_RELAY 12	/* listens there for those who ask for them; absent as above */
 
 /* zygotes */
 #define ZYGOTE_FD_FRONT 3
@@ -57,5 +60,10 @@ struct init_msg {
 #define BOX_HOME "/home/agent"
 #define BOX_SPILL "/run/ats/spill"
 #define BOX_TMP "/tmp"
+#define BOX_TOOLS "/run/ats/tools"
+#define BOX_HANDS "/run/ats/ats-hands"
+
+#define STATE_TOOLS "tools"		/* BOX_TOOLS, in the state directory */
+#define RELAY_SOCKET "relay.sock"	/* in it */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "hands/confine/box.h"
 
-#define START_FDS_MAX 8
+#define START_FDS_MAX 10
 
 struct start_fd {
 	int from; /* borrowed; -1: absent, an O_PATH descriptor stands there */

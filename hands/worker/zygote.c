@@ -399,10 +399,11 @@ zygote_main(int argc, char **argv)
 	enum ats_profile profile;
 	struct ats_err err = { 0 };
 
-	if (argc < 5 || profile_parse(argv[1], &profile) < 0 ||
+	if (argc < 6 || profile_parse(argv[1], &profile) < 0 ||
 	    box_from_word(&z.box, argv[2]) < 0 ||
 	    strlen(argv[3]) >= sizeof z.box.workspace ||
-	    strlen(argv[4]) >= sizeof z.box.git_dir) {
+	    strlen(argv[4]) >= sizeof z.box.git_dir ||
+	    strlen(argv[5]) >= sizeof z.box.hands) {
 		say_failed(ATS_E_INVAL, "zygote: bad arguments");
 		return CONFINE_EXIT;
 	}
@@ -410,7 +411,8 @@ zygote_main(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, procs[profile], 0, 0, 0);
 	(void)snprintf(z.box.workspace, sizeof z.box.workspace, "%s", argv[3]);
 	(void)snprintf(z.box.git_dir, sizeof z.box.git_dir, "%s", argv[4]);
-	if (read_deny(&z, argc - 5, argv + 5) < 0) {
+	(void)snprintf(z.box.hands, sizeof z.box.hands, "%s", argv[5]);
+	if (read_deny(&z, argc - 6, argv + 6) < 0) {
 		say_failed(ATS_E_NOMEM, "zygote: rules of what is hidden");
 		return CONFINE_EXIT;
 	}

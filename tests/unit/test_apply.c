@@ -253,7 +253,7 @@ front(void)
 {
 	int spill = open("spill", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	WANT(confine_front(spill, &err) == 0, "%s", err.text);
+	WANT(confine_front(spill, -1, &err) == 0, "%s", err.text);
 	WANT(openat(spill, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0, "spill");
 	WANT(opened("/etc/passwd", O_RDONLY) == EACCES, "it reads");
 	WANT(opened("out/file", O_WRONLY) == EACCES, "it writes");
