@@ -128,8 +128,10 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
 	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
+SHIM := main rpc methods calls out relay_socket relay_dir
+SHIM_O := $(SHIM:%=hands/shim/%.o)
 HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(RELAYDIR_O) common/child.o \
-	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O)
+	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines mcp_elicit mcp_asks safe approval audit calling cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \

@@ -11,6 +11,7 @@
 #include "hands/init/attach.h"
 #include "hands/init/launcher.h"
 #include "hands/init/roles.h"
+#include "hands/shim/shim.h"
 #include "hands/worker/zygote.h"
 
 int
@@ -25,6 +26,8 @@ main(int argc, char **argv)
 		return zygote_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "attach") == 0)
 		return attach_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "shim") == 0)
+		return shim_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &options, &err) < 0) {
 		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
 		return 2;

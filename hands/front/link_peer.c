@@ -198,9 +198,12 @@ on_frame(void *ctx, const struct ats_frame *fr, struct ats_err *err)
 static int
 on_sink(void *ctx, const struct ats_frame *fr)
 {
+	const struct ats_frame_row *row = ats_frame_row_find(fr->head.type, fr->head.kind);
 	struct peer *p = ctx;
 
-	return p->state == ATS_STATE_READY ? exec_stdin_sink(p->l->f, fr) : -1;
+	/* Results have payloads, too, and their ids are those of other calls. */
+	return p->state == ATS_STATE_READY && row == &ats_frame_rows[ATS_FRAME_EVENT_STDIN] ?
+	    exec_stdin_sink(p->l->f, fr) : -1;
 }
 
 static void

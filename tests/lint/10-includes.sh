@@ -31,7 +31,7 @@ allowed brain/http 'common/|proto/|brain/http/'
 allowed brain/ctl 'common/|proto/|brain/ctl/|brain/[a-z]*\.(def|h)'
 allowed hands 'common/|proto/|hands/'
 
-private 'event2?[./]' 'common/(chan|stream|dial)[a-z_]*\.[ch]|brain/(engine|vault|http)/[a-z_]*\.[ch]|hands/front/[a-z_]*\.[ch]'
+private 'event2?[./]' 'common/(chan|stream|dial)[a-z_]*\.[ch]|brain/(engine|vault|http)/[a-z_]*\.[ch]|hands/(front|shim)/[a-z_]*\.[ch]'
 private 'json-c/|json\.h' 'common/(json|conf)[a-z_]*\.c'
 private 'seccomp\.h|sys/capability\.h|linux/seccomp\.h|linux/landlock\.h' '(common|hands)/confine/[a-z_]*\.[ch]'
 private 'sqlite3\.h' 'brain/engine/store[a-z_]*\.[ch]'
