@@ -13,7 +13,7 @@
 
 #define PAGE 4096u
 #define STACK_BYTES (24u << 10)
-#define ROOM_BYTES (40u << 10)		/* what a small job takes from malloc(3) */
+#define ROOM_BYTES (24u << 10)		/* what a small job takes from malloc(3) */
 #define HOLE_MAX (64u << 10)
 #define SMALL_MAX 1032u			/* up to it malloc(3) has a list for each size */
 #define SMALL_STEP 16u

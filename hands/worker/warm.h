@@ -9,7 +9,7 @@
  * use for good; children find room in one place, at the end. Without memory it does less. */
 void warm_settle(void);
 /* After a fork each page that is written costs a fault of its own. Makes the pages that an
- * ordinary job writes (40 KiB of that room, 24 KiB of stack below the caller) the process's own
+ * ordinary job writes (24 KiB of that room, 24 KiB of stack below the caller) the process's own
  * in two calls, madvise(2) MADV_POPULATE_WRITE, Linux 5.14; an older kernel has the stack touched
  * page by page. Never fails: what is not warm is slower. */
 void warm_memory(void);
