@@ -260,8 +260,9 @@ class Links:
             for n in range(1, 1 + self.few()):
                 ats.until(lambda: os.path.exists("%s/%d.sock" % (s.dir, n + 1)) and
                           ats.find(s.pid(n + 1), "role-zygote"), "a warm one")
+                tree = ats.descendants(s.pid(n)) | {s.pid(n)}
                 t0 = time.monotonic()
-                places.kill_tree(s.pid(n))
+                places.kill_all(tree)
                 mcp.call("Read", read)
                 t.append((time.monotonic() - t0) * 1e3)
             mcp.close()
