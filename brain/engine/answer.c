@@ -195,7 +195,7 @@ write_ours(struct ats_json_w *w, enum call_form form, uint64_t call, const struc
 
 /* A verdict, or an error when there is none. */
 static void
-write_verdict(struct ats_json_w *w, const struct outcome *o)
+write_verdict(struct ats_json_w *w, const struct outcome *o, const char *notice)
 {
 	const char *text = o->payload.p == NULL ? "" : o->payload.p;
 
@@ -209,6 +209,8 @@ write_verdict(struct ats_json_w *w, const struct outcome *o)
 	if (o->is_error && o->code != 0)
 		ats_json_w_str(w, "code", ats_err_name(o->code));
 	ats_json_w_strn(w, "text", text, o->payload.n);
+	if (notice != NULL)
+		ats_json_w_str(w, "notice", notice);
 	if (o->output.p != NULL)
 		ats_json_w_raw(w, "output", o->output.p, o->output.n);
 	ats_json_w_end(w);
@@ -230,7 +232,7 @@ answer_write(struct ats_buf *out, enum call_form form, const char *id, uint64_t 
 	ats_json_w_raw(&w, "jsonrpc", "\"2.0\"", 5);
 	ats_json_w_raw(&w, "id", id, strlen(id));
 	if (form == CALL_FORM_VALIDATE) {
-		write_verdict(&w, o);
+		write_verdict(&w, o, notice);
 	} else {
 		ats_json_w_object(&w, "result");
 		if (form == CALL_FORM_MCP) {

@@ -93,6 +93,7 @@ struct call {
 	struct waiter_list waiters;
 	enum call_state state;
 	bool validate;			/* only the tool's checks */
+	bool asks;			/* a check: a person would be asked before it runs */
 	bool permitted;			/* a person has said that the sandbox may run it */
 	bool in_queue;
 	bool looked_at;			/* path and timeout_ms are those of the input */

@@ -13,6 +13,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/link.h"
+#include "brain/engine/permit.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
 #include "brain/engine/turns.h"
@@ -148,6 +149,9 @@ send_call(struct call *c, struct ats_err *err)
 	if (c->attempt > 0 && c->path != NULL && c->cwd == NULL)
 		return ats_err_set(err, ATS_E_LOST,
 		    "the working directory that its path was relative to is not known any more");
+	rc = permit_check_again(c, err);
+	if (rc < 0)
+		return rc;
 	known = c->path == NULL ? NULL : session_read_find(c->session, c->path);
 	c->read_nr = known == NULL ? 0 : known->nr;
 	ats_buf_reset(&box->ctx);
@@ -213,6 +217,8 @@ dispatch_submit(struct call *c)
 	struct sandbox *box = c->box;
 
 	c->state = CALL_QUEUED;
+	if (!permit_check(c))
+		return;
 	if (!turns_take(c)) {
 		c->deadline_us = ats_clock_us() + c->e->set.queue_ms * 1000;
 		call_timer_set(c);

@@ -9,7 +9,8 @@
 struct ats_frame;
 struct ats_msg_RESULT;
 
-/* Sends the call or queues it until its sandbox is ready. c may be gone after it. */
+/* Sends the call or queues it until its sandbox is ready, if the rules let it run (permit.h). c
+ * may be gone after it. */
 void dispatch_submit(struct call *c);
 /* Its turn has come (turns.h): it is sent soon. */
 void dispatch_ready(struct call *c);

@@ -16,6 +16,7 @@ struct event_base;
 struct events;
 struct gateways;
 struct mcp_lists;
+struct policy_rules;
 struct provider;
 struct sandboxes;
 struct scripts;
@@ -39,6 +40,7 @@ struct engine {
 	struct events *events;
 	struct gateways *gateways;
 	struct mcp_lists *lists;
+	struct policy_rules *rules;	/* of permissions; NULL: there are none */
 	struct door *door;
 	struct vault_link *vault;
 	struct arrivals *arrivals;	/* NULL unless hands comes in */

@@ -27,6 +27,7 @@
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
 #include "brain/engine/vault_link.h"
+#include "brain/policy/rules.h"
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -151,6 +152,7 @@ stop(struct engine *e)
 	sessions_free(e->sessions);
 	events_free(e->events);
 	vault_link_free(e->vault);
+	policy_rules_free(e->rules);
 	free(e->trust.ca_pem);
 	store_close(e->store);
 	event_base_free(e->base);

@@ -16,6 +16,7 @@
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/permit.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
@@ -211,6 +212,8 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		scripts_on_started(e, m->u[0], m->nfds == 1 ? ats_steal_fd(&m->fds[0]) : -1,
 		    (int)m->u[1], m->s[2]);
 		return 0;
+	case ATS_MSG_RULE:
+		return permit_on_rule(e, m->u[0], m->s[1]);
 	case ATS_MSG_GATEWAY_TOOL:
 		gateways_on_tool(e->gateways, m->s[0], m->s[1], m->s[2], m->u[3]);
 		return 0;

@@ -50,7 +50,8 @@ struct policy_call {			/* all borrowed */
 	enum policy_kind kind;
 	/* Of the sandbox: the tool's own name, no alias (ats/exec is Bash). Of a gateway: NAME__TOOL. */
 	const char *tool;
-	struct ats_slice args;		/* a scanned JSON object; of ats/exec the array of words */
+	struct ats_slice args;		/* a scanned JSON object; of ats/exec the array of its
+					 * words, or an object with that as argv */
 	/* Of the sandbox, for rules on files: the workspace, the directory that relative paths of
 	 * the call begin at, and HOME; NULL is unknown. */
 	const char *workspace, *cwd, *home;

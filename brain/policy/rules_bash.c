@@ -13,7 +13,6 @@
 
 #define TEXT_MAX (2u << 20)
 #define ENTRIES_MAX 65536u	/* of each array */
-#define BUDGET 8u		/* times the text's bytes */
 
 bool
 command_grow(struct command *c, void *array, size_t n, size_t *max, size_t size)
@@ -345,10 +344,15 @@ void
 command_read(struct ats_slice args, struct command *ret)
 {
 	bool argv = ats_json_type(args) == ATS_JSON_ARRAY;
-	struct ats_json_val v;
 	struct command *c = ret;
+	struct ats_json_val v;
 	size_t room;
 
+	if (!argv && !ats_json_get(args, "command", &v) && ats_json_get(args, "argv", &v) &&
+	    v.type == ATS_JSON_ARRAY) {
+		args = v.raw;
+		argv = true;
+	}
 	*c = (struct command){ .vars = { { "IFS", " ", 3 } }, .nvars = 1 };
 	ats_buf_init(&c->text, TEXT_MAX);
 	if (!argv) {
@@ -366,7 +370,7 @@ command_read(struct ats_slice args, struct command *ret)
 	if (c->nomem)
 		return;
 	c->arena_end = c->arena + room;
-	c->budget = BUDGET * c->text.len + 65536;
+	c->budget = room + 65536;
 	if (argv)
 		read_argv(c, args);
 	else

@@ -2,6 +2,7 @@
 """The real ats-engine between a fake vault and scripted fake hands.
 
     e = Engine(home)                  starts it, sends SETTINGS, waits for ENGINE_READY
+                                      (rules=[("deny", "Bash(rm:*)")]: and RULE for each)
     s, b = e.session()                registers a session; its sandbox has no hands yet
     d = e.door(s)                     a client that is attached
     h = e.hands(b)                    waits for NEED_SANDBOX, gives it a link, shakes hands
@@ -56,8 +57,9 @@ class FakeHands(ats.Link):
 
 
 class Engine:
-    def __init__(self, home, start=True, **settings):
+    def __init__(self, home, start=True, rules=(), **settings):
         self.home = home
+        self.rules = rules
         self.settings = settings
         self.runtime = os.path.join(home.run, "ats")
         self.state = os.path.join(home.state, "ats")
@@ -96,6 +98,8 @@ class Engine:
         self.vault = ours
         self.inbox = []
         self.tell("SETTINGS", "".join("%s=%s\n" % kv for kv in self.settings.items()), self.dir)
+        for effect, rule in self.rules:
+            self.tell("RULE", {"allow": 1, "ask": 2, "deny": 3}[effect], rule)
         for s in self.sessions:
             self.tell("SESSION", *s)
         for b in alive:

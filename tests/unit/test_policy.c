@@ -330,6 +330,9 @@ START_TEST(exec_is_a_command_of_its_words)
 	ck_assert_int_eq(decide(r, "Bash", "[\"echo\",\"; rm x\"]"), POLICY_ALLOW);
 	ck_assert_int_eq(decide(r, "Bash", "[\"echo\",\"$(rm x)\"]"), POLICY_ALLOW);
 	ck_assert_int_eq(decide(r, "Bash", "[]"), POLICY_ALLOW);
+	ck_assert_int_eq(decide(r, "Bash", "{\"argv\":[\"rm\"]}"), POLICY_DENY);
+	ck_assert_int_eq(decide(r, "Bash", "{\"command\":\"rm x\",\"argv\":[\"ls\"]}"),
+	    POLICY_DENY);
 	policy_rules_free(r);
 }
 END_TEST
