@@ -88,7 +88,7 @@ call_tell_waiters(struct call *c, const struct outcome *o)
 		c->session->notice = NULL;
 	}
 	if (c->asks)
-		notice = strdup("A person is asked before this runs: a rule of permissions says so.");
+		notice = strdup("A person is asked before this runs: a rule says so.");
 	/* A client that is dropped meanwhile takes its own waiters away, this one included
 	 * only after it was unlinked here. */
 	while ((w = TAILQ_FIRST(&c->waiters)) != NULL) {

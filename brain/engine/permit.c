@@ -77,7 +77,8 @@ refuse(struct call *c, const struct policy_decision *d)
 	    c->tool == NULL ? "exec" : c->tool->name, d->why);
 	call_fail(c, c->validate ? OUTCOME_DONE : OUTCOME_NOT_STARTED, ATS_E_DENIED,
 	    "Refused by policy (%s). It was not run, and this is final: calling again gives the "
-	    "same answer. Go on without it, or tell the user that this rule is in the way.", d->why);
+	    "same answer. Go on without it, or tell the user that this rule is in the way.",
+	    d->why);
 }
 
 bool

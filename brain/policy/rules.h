@@ -48,7 +48,7 @@ bool policy_rules_gateway(const struct policy_rules *r, size_t i, char *ret, siz
 
 struct policy_call {			/* all borrowed */
 	enum policy_kind kind;
-	/* Of the sandbox: the tool's own name, no alias (ats/exec is Bash). Of a gateway: NAME__TOOL. */
+	/* Of the sandbox: the tool's own name (ats/exec is Bash). Of a gateway: NAME__TOOL. */
 	const char *tool;
 	struct ats_slice args;		/* a scanned JSON object; of ats/exec the array of its
 					 * words, or an object with that as argv */
@@ -62,8 +62,9 @@ struct policy_call {			/* all borrowed */
 struct policy_decision {
 	enum policy_effect effect;	/* never POLICY_NONE */
 	const char *rule;		/* the rule as written, borrowed of the rules; or NULL */
-	char why[POLICY_WHY_MAX];	/* for logs, audit and refusals: which rule of which list, or
-					 * which key decided; one line, no byte of the call in it */
+	/* For logs, audit and refusals: which rule of which list, or which key decided; one line,
+	 * no byte of the call in it. */
+	char why[POLICY_WHY_MAX];
 };
 /* Rules first; then for tools of the sandbox allow, for tools of a gateway its permission, then
  * the default. A command that cannot be looked at, for want of memory or for its size, is taken

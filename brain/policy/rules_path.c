@@ -88,7 +88,7 @@ read_tokens(struct path_pattern *p, const char *s, struct ats_err *err)
 		} else if (*s == '[') {
 			s = read_class(s + 1, t);
 			if (s == NULL)
-				return bad(err, "has a [ without its ]; write \\[ for the character");
+				return bad(err, "has a [ without its ]; \\[ is the character");
 		} else {
 			if (*s == '\\' && *++s == '\0')
 				return bad(err, "ends in a backslash");
@@ -167,7 +167,7 @@ path_pattern_new(const char *spec, struct path_pattern **ret, struct ats_err *er
 	if (*spec == '!')
 		return bad(err, "begins with !: give what is not meant a rule of another list");
 	if (has_component(spec, "..") || (has_component(spec, ".") && strncmp(spec, "./", 2) != 0))
-		return bad(err, "has . or .. in it; write where it is: //abs, ~/home or in/workspace");
+		return bad(err, "has . or .. in it; write //abs, ~/in/home or in/workspace");
 	p = ats_calloc(1, sizeof(*p) + (n + 4) * sizeof(p->t[0]));
 	if (p == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "rule");

@@ -8,7 +8,8 @@
 
 #define COMMAND_VARS 16
 
-enum policy_profile { PROFILE_READ, PROFILE_WRITE, PROFILE_SHELL, PROFILE_FRONT };	/* as in proto/tools.def */
+/* As in proto/tools.def. */
+enum policy_profile { PROFILE_READ, PROFILE_WRITE, PROFILE_SHELL, PROFILE_FRONT };
 
 struct rule {
 	enum policy_effect effect;
@@ -32,7 +33,7 @@ unsigned policy_tools_named(const char *name, size_t n, bool open);
 /* A command as far as it can be read without running it. */
 struct command {
 	struct ats_buf text;		/* as it was given */
-	/* Each way to see a program that it starts: "sudo rm x", "rm x"; for what denies or asks. */
+	/* Each way to see a program that it starts, "sudo rm x" and "rm x"; for what denies. */
 	const char **views;
 	size_t nviews, views_max;
 	/* Its parts as they were written; for what allows. */
@@ -49,7 +50,7 @@ struct command {
 	size_t ntodo, todo_max;
 	struct command_word {
 		const char *s;		/* without quotes; NUL */
-		const char *at;		/* the same among all words of its part, with blanks between */
+		const char *at;		/* the same among all words of its part */
 	} *words;			/* of the part that is read */
 	size_t nwords, words_max;
 	bool shell;			/* that part feeds its input to a shell */

@@ -58,7 +58,8 @@ policy_tools_named(const char *name, size_t n, bool open)
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(aliases); i++)
 		if (!open && strlen(aliases[i].name) == n && memcmp(aliases[i].name, name, n) == 0)
-			return policy_tools_named(aliases[i].target, strlen(aliases[i].target), false);
+			return policy_tools_named(aliases[i].target, strlen(aliases[i].target),
+			    false);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(tools); i++)
 		if (strncmp(tools[i].name, name, n) == 0 && (open || tools[i].name[n] == '\0'))
 			set |= 1u << i;

@@ -20,7 +20,8 @@ read_list(struct config *c, const char *name, const char *key, enum policy_effec
 			return ats_err_set(err, ATS_E_NOMEM, "%s", why.text);
 		if (rc < 0)
 			return ats_err_set(err, ATS_E_CONFIG,
-			    "%.200s: \"permissions.%s\": entry %zu: %s", name, key, i + 1, why.text);
+			    "%.200s: \"permissions.%s\": entry %zu: %s", name, key, i + 1,
+			    why.text);
 	}
 	return 0;
 }

@@ -136,7 +136,8 @@ START_TEST(canon_refuses_what_two_readers_take_differently)
 		{ "\"\xed\xa0\x80\"", ATS_E_UTF8 }, { "\"\xc0\x80\"", ATS_E_UTF8 },
 		{ "{\"a\":1}{}", ATS_E_JSON }, { "", ATS_E_JSON }, { "{'a':1}", ATS_E_JSON },
 		{ "[1,]", ATS_E_JSON }, { "{\"a\":1 /* */}", ATS_E_JSON }, { "\"\t\"", ATS_E_JSON },
-		{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", ATS_E_JSON },
+		{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+		    ATS_E_JSON },
 	};
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)

@@ -76,7 +76,8 @@ END_TEST
 static struct approval *
 add(struct approvals *a, uint64_t call, int64_t expires)
 {
-	struct approval_ask ask = { "s-1", "git", "git__push", { "{}", 2 }, call, 7, expires, NULL };
+	struct approval_ask ask = { "s-1", "git", "git__push", { "{}", 2 }, call, 7, expires,
+		NULL };
 	struct approval *p = NULL;
 
 	ck_assert_msg(approvals_add(a, &ask, 1, &p, &err) == 0, "%s", err.text);

@@ -32,7 +32,7 @@ static enum policy_effect
 decide(const struct policy_rules *r, const char *tool, const char *args)
 {
 	struct policy_call call = { .kind = POLICY_SANDBOX, .tool = tool,
-		.args = { args, strlen(args) }, .workspace = "/work", .cwd = "/work/sub",
+		.args = { args, strlen(args) }, .workspace = "/ws", .cwd = "/ws/sub",
 		.home = "/home/agent" };
 	struct policy_decision d;
 
@@ -93,7 +93,8 @@ END_TEST
 
 START_TEST(rules_are_told_as_they_were_written)
 {
-	struct policy_rules *r = rules("deny: Bash(rm:*)\nask: github__*\nallow: mcp__ats__jira__x");
+	struct policy_rules *r = rules("deny: Bash(rm:*)\nask: github__*\n"
+				       "allow: mcp__ats__jira__x");
 	enum policy_effect e = POLICY_NONE;
 	char name[33];
 
@@ -112,7 +113,8 @@ END_TEST
 
 START_TEST(deny_wins_over_ask_and_ask_over_allow)
 {
-	struct policy_rules *r = rules("allow: Bash(ls:*)\nask: Bash(git:*)\ndeny: Bash(git push:*)\n"
+	struct policy_rules *r = rules("allow: Bash(ls:*)\nask: Bash(git:*)\n"
+				       "deny: Bash(git push:*)\n"
 				       "allow: Bash(git push origin:*)\nask: Write");
 
 	ck_assert_int_eq(decide_command(r, "ls -l"), POLICY_ALLOW);
@@ -156,14 +158,17 @@ START_TEST(denied_command_is_found_in_every_part)
 		"ls | rm x", "ls & rm x", "ls\nrm x", "ls |& rm x", "(rm x)", "{ rm x; }",
 		"! rm x", "if true; then rm x; fi", "for f in *; do rm $f; done",
 		"while rm x; do :; done", "f() { rm x; }", "function f { rm x; }",
-		"case x in a) rm x;; esac", "/bin/rm x", "../bin/rm x", "\\rm x", "'rm' x", "r''m x",
+		"case x in a) rm x;; esac", "/bin/rm x", "../bin/rm x", "\\rm x", "'rm' x",
+		"r''m x",
 		"\"rm\" x", "r\\m x", "r\\\nm x", "$'rm' x", "$'\\x72m' x", "$'\\162\\155' x",
 		"$\"rm\" x", "x=rm; $x y", "x=rm; ${x} y", "x='rm y'; $x", "a=r b=m; $a$b x",
 		"rm${IFS}x", "FOO=1 rm x", "A=1 B='2 3' rm x", "env rm x", "env -i A=b rm x",
-		"env -u A rm x", "env -S 'rm x'", "sudo rm x", "sudo -u root rm x", "sudo -n -- rm x",
+		"env -u A rm x", "env -S 'rm x'", "sudo rm x", "sudo -u root rm x",
+		"sudo -n -- rm x",
 		"sudo --user root rm x", "sudo A=b rm x", "doas rm x", "timeout 5 rm x",
 		"timeout -s KILL 5 rm x", "timeout --signal=KILL 5s rm x", "nice rm x",
-		"nice -n 5 rm x", "nice -19 rm x", "nohup rm x", "nohup nice sudo rm x", "time rm x",
+		"nice -n 5 rm x", "nice -19 rm x", "nohup rm x", "nohup nice sudo rm x",
+		"time rm x",
 		"time -p rm x", "command rm x", "command -p rm x", "builtin rm", "exec rm x",
 		"exec -a ls rm x", "stdbuf -o0 rm x", "setsid rm x", "busybox rm x", "xargs rm",
 		"ls | xargs -n 1 rm", "ls | xargs -I{} rm {}", "xargs -0 -P 4 rm -f",
@@ -175,7 +180,8 @@ START_TEST(denied_command_is_found_in_every_part)
 		"script -c 'rm x'", "echo $(rm x)", "echo \"$(rm x)\"", "echo `rm x`",
 		"echo \"`rm x`\"", "echo $(echo $(rm x))", "echo ${y:-$(rm x)}", "cat <(rm x)",
 		"tee >(rm x)", "rm x > out", "> out rm x", "2>&1 rm x", "ls >out; rm x",
-		"ls 2>/dev/null|rm x", "ls &> out && rm x", "ls &>>out; rm x", "cat <<E\nx\nE\nrm x",
+		"ls 2>/dev/null|rm x", "ls &> out && rm x", "ls &>>out; rm x",
+		"cat <<E\nx\nE\nrm x",
 		"cat <<'E'; rm x\nx\nE\n", "cat <<-E\n\tx\n\tE\nrm x", "bash <<E\nrm x\nE",
 		"bash <<'E'\nls\nrm x\nE\n", "cat <<E | sh\nrm x\nE", "cat <<E\n$(rm x)\nE",
 		"bash <<< 'rm x'", "# nothing\nrm x", "ls # x\nrm x", "echo \"a # b\"; rm x",
@@ -263,9 +269,11 @@ START_TEST(patterns_of_commands_end_at_words)
 		{ "git push*", "git pushx", true }, { "git * main", "git push origin main", true },
 		{ "git * main", "git push origin mainx", false },
 		{ "git * main:*", "git push origin main --force", true },
-		{ "* --force", "git push --force", true }, { "*--force*", "git push --forced x", true },
+		{ "* --force", "git push --force", true },
+		{ "*--force*", "git push --forced x", true },
 		{ "curl * | sh", "curl x | sh", true }, { "a\\*b", "a*b", true },
-		{ "a\\*b", "axb", false }, { "a*b*c", "a1b2b3c", true }, { "a*b*c", "a1b2b3", false },
+		{ "a\\*b", "axb", false }, { "a*b*c", "a1b2b3c", true },
+		{ "a*b*c", "a1b2b3", false },
 		{ "echo \"x\"", "echo \"x\"", true }, { "echo x", "echo \"x\"", true },
 		{ "rm -rf /", "sudo rm -rf /", true }, { "rm -rf /", "rm -rf /x", false },
 	};
@@ -343,25 +351,25 @@ START_TEST(patterns_of_files_are_those_of_gitignore)
 		const char *rule, *path;
 		bool denied;
 	} rows[] = {
-		{ "src/**", "/work/src/a", true }, { "src/**", "/work/src/a/b", true },
-		{ "src/**", "/work/src", true }, { "src/**", "/work/srcs", false },
-		{ "src/**", "/work/sub/src/a", false }, { "./src", "/work/src/a", true },
-		{ "/src/*.c", "/work/src/a.c", true }, { "/src/*.c", "/work/src/x/a.c", false },
-		{ "src/*/x", "/work/src/a/x", true }, { "src/*/x", "/work/src/a/b/x", false },
-		{ "src/**/x", "/work/src/x", true }, { "src/**/x", "/work/src/a/b/x/y", true },
-		{ "src/**/x", "/work/src/a/bx", false }, { "*.pem", "/work/a/b.pem", true },
-		{ "*.pem", "/etc/b.pem", true }, { ".env", "/work/.env", true },
-		{ ".env", "/work/a/.env", true }, { ".env", "/work/.envrc", false },
-		{ "build/", "/work/x/build/y", true }, { "**/secret/*", "/work/a/b/secret/x", true },
-		{ "**/secret/*", "/work/secret/x", true }, { "//etc/**", "/etc/passwd", true },
-		{ "//etc/**", "/work/etc/passwd", false }, { "~/.ssh", "/home/agent/.ssh/id", true },
+		{ "src/**", "/ws/src/a", true }, { "src/**", "/ws/src/a/b", true },
+		{ "src/**", "/ws/src", true }, { "src/**", "/ws/srcs", false },
+		{ "src/**", "/ws/sub/src/a", false }, { "./src", "/ws/src/a", true },
+		{ "/src/*.c", "/ws/src/a.c", true }, { "/src/*.c", "/ws/src/x/a.c", false },
+		{ "src/*/x", "/ws/src/a/x", true }, { "src/*/x", "/ws/src/a/b/x", false },
+		{ "src/**/x", "/ws/src/x", true }, { "src/**/x", "/ws/src/a/b/x/y", true },
+		{ "src/**/x", "/ws/src/a/bx", false }, { "*.pem", "/ws/a/b.pem", true },
+		{ "*.pem", "/etc/b.pem", true }, { ".env", "/ws/.env", true },
+		{ ".env", "/ws/a/.env", true }, { ".env", "/ws/.envrc", false },
+		{ "build/", "/ws/x/build/y", true }, { "**/secret/*", "/ws/a/b/secret/x", true },
+		{ "**/secret/*", "/ws/secret/x", true }, { "//etc/**", "/etc/passwd", true },
+		{ "//etc/**", "/ws/etc/passwd", false }, { "~/.ssh", "/home/agent/.ssh/id", true },
 		{ "~/.ssh", "/home/agentx/.ssh/id", false }, { "//**", "/any/thing", true },
-		{ "/**", "/work/any/thing", true }, { "/**", "/any", false }, { "**", "/work/a", true },
-		{ "a?c", "/work/abc", true }, { "a?c", "/work/a/c", false },
-		{ "[a-c]x", "/work/bx", true }, { "[!a-c]x", "/work/bx", false },
-		{ "[]]x", "/work/]x", true }, { "[^a]", "/work/b", true }, { "\\*", "/work/*", true },
-		{ "\\*", "/work/a", false }, { "a*b*c", "/work/axbxc", true },
-		{ "a**b", "/work/axxb", true }, { "src/a**/b", "/work/src/axx/b", true },
+		{ "/**", "/ws/any/thing", true }, { "/**", "/any", false }, { "**", "/ws/a", true },
+		{ "a?c", "/ws/abc", true }, { "a?c", "/ws/a/c", false },
+		{ "[a-c]x", "/ws/bx", true }, { "[!a-c]x", "/ws/bx", false },
+		{ "[]]x", "/ws/]x", true }, { "[^a]", "/ws/b", true }, { "\\*", "/ws/*", true },
+		{ "\\*", "/ws/a", false }, { "a*b*c", "/ws/axbxc", true },
+		{ "a**b", "/ws/axxb", true }, { "src/a**/b", "/ws/src/axx/b", true },
 	};
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
@@ -390,7 +398,7 @@ START_TEST(files_of_a_call_are_where_the_tool_takes_them)
 	ck_assert_int_eq(decide(r, "Read", "{\"file_path\":\"\\u006bey\"}"), POLICY_DENY);
 	ck_assert_int_eq(decide(r, "Write", "{\"file_path\":\"../src/x\"}"), POLICY_DENY);
 	ck_assert_int_eq(decide(r, "Write", "{\"file_path\":\"src/x\"}"), POLICY_ALLOW);
-	ck_assert_int_eq(decide(r, "NotebookEdit", "{\"notebook_path\":\"/work/src/x\"}"),
+	ck_assert_int_eq(decide(r, "NotebookEdit", "{\"notebook_path\":\"/ws/src/x\"}"),
 	    POLICY_DENY);
 	ck_assert_int_eq(decide(r, "Read", "{\"file_path\":\"~/.ssh/id\"}"), POLICY_DENY);
 	ck_assert_int_eq(decide(r, "LS", "{\"path\":\"~/.ssh\"}"), POLICY_DENY);
@@ -399,7 +407,7 @@ START_TEST(files_of_a_call_are_where_the_tool_takes_them)
 	ck_assert_int_eq(decide(r, "Grep", "{\"pattern\":\"x\"}"), POLICY_ALLOW);
 	ck_assert_int_eq(decide(r, "Glob", "{\"pattern\":\"/etc/*\"}"), POLICY_DENY);
 	ck_assert_int_eq(decide(r, "Glob", "{\"pattern\":\"/etc/pass*\"}"), POLICY_DENY);
-	ck_assert_int_eq(decide(r, "Glob", "{\"pattern\":\"../../etc/*\",\"path\":\"/work/a\"}"),
+	ck_assert_int_eq(decide(r, "Glob", "{\"pattern\":\"../../etc/*\",\"path\":\"/ws/a\"}"),
 	    POLICY_DENY);
 	ck_assert_int_eq(decide(r, "Glob", "{\"pattern\":\"*.c\"}"), POLICY_ALLOW);
 	ck_assert_int_eq(decide(r, "Read", "{\"file_path\":7}"), POLICY_ALLOW);
