@@ -71,6 +71,44 @@ dump_tool_limits(void)
 #undef LIMIT
 }
 
+int
+dump_audit(void)
+{
+	dump_head("Audit log", "proto/audit.def",
+	    "`STATE/vault/audit.jsonl` (and `.1` to `.4`, the newest first): one JSON object a line for\n"
+	    "each decision about a call of a gateway's tool or about one that a person is asked for, and\n"
+	    "for its end. `proto/schema/audit.json` is the same as a JSON Schema; `atsctl audit` reads it.");
+	printf("\n| field | type | meaning |\n|---|---|---|\n");
+#define AUDIT(member, wire, type, doc)                                                   \
+	printf("| `%s` | %s | ", wire, #type[0] == 'U' ? "integer" : #type[0] == 'R' ?       \
+	    "JSON" : "string");                                                          \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "proto/audit.def"
+#undef AUDIT
+	return 0;
+}
+
+/* Docs hold no quote and no backslash, or this is no JSON: a test reads it. */
+int
+dump_audit_schema(void)
+{
+	const char *comma = "";
+
+	printf("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+	       "  \"$id\": \"audit.json\",\n  \"title\": \"A line of the audit log\",\n"
+	       "  \"type\": \"object\",\n  \"additionalProperties\": false,\n"
+	       "  \"required\": [\"time\", \"event\"],\n  \"properties\": {");
+#define AUDIT(member, wire, type, doc)                                                   \
+	printf("%s\n    \"%s\": { \"type\": \"%s\", \"description\": \"%s\" }", comma, wire,      \
+	    #type[0] == 'U' ? "integer" : #type[0] == 'R' ? "object" : "string", doc);    \
+	comma = ",";
+#include "proto/audit.def"
+#undef AUDIT
+	printf("\n  }\n}\n");
+	return 0;
+}
+
 static void
 config_range(const char *type, uint64_t def, uint64_t min, uint64_t max, const char *text)
 {

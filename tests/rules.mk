@@ -140,9 +140,10 @@ check-fault:
 DUMP := $(O)/proto/dump
 $(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CRYPTO)
-GEN := frames tools errors ctx config limits methods commands
+GEN := frames tools errors ctx config limits methods commands audit
 docs: $(DUMP)
 	$(Q)for d in $(GEN); do $(DUMP) $$d > docs/gen/$$d.md || exit 1; done
+	$(Q)$(DUMP) audit.schema > proto/schema/audit.json
 lint: all $(DUMP)
 	$(Q)BUILD=$(BUILD) DUMP=$(DUMP) GEN='$(GEN)' CC='$(CC)' tests/lint/run
 format-check:

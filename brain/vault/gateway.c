@@ -6,14 +6,12 @@
 #include "brain/vault/gateway.h"
 
 #include <event2/event.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "brain/vault/args.h"
 #include "brain/vault/children.h"
 #include "brain/vault/credentials.h"
 #include "brain/vault/decide.h"
@@ -127,84 +125,6 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	engine_sync(g->v);
-}
-
-void
-gateway_want_room(struct gateway *g)
-{
-	if (g->wr != NULL)
-		(void)event_add(g->wr, NULL);
-}
-
-int
-gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms, const char *tool,
-    struct ats_slice args)
-{
-	bool filed = args.n > ATS_GATEWAY_INLINE;
-	int fd ATS_CLEANUP_FD = -1, rc = 0;
-
-	if (g->fd < 0)
-		return -ATS_E_EOF;
-	if (filed)
-		rc = vault_file_of(args, &fd);
-	return rc < 0 ? rc : ats_brain_send(g->fd, ATS_MSG_GW_ORDER, 0, &fd, filed, id, limit_ms,
-	    tool, filed ? "" : args.p);
-}
-
-int
-gateway_cancel(struct gateway *g, uint64_t id)
-{
-	return g->fd < 0 ? -ATS_E_EOF :
-	    ats_brain_send(g->fd, ATS_MSG_GW_CANCEL, 0, NULL, 0, id);
-}
-
-bool
-gateway_takes(const struct gateway *g)
-{
-	return g->life == GW_TAKES && !g->stale && g->linked && g->engine_end < 0 &&
-	    g->own_end < 0;
-}
-
-/* A pipe that holds the whole of it, and no writer. */
-static int
-fill_pipe(const struct ats_secret *s, int *ret_fd, struct ats_err *err)
-{
-	const char *bytes;
-	int fds[2];
-	size_t n;
-	ssize_t put;
-
-	if (ats_fd_pipe(fds, O_NONBLOCK) < 0)
-		return ats_err_sys(err, "pipe");
-	bytes = ats_secret_bytes(s, &n);
-	(void)!fcntl(fds[1], F_SETPIPE_SZ, ATS_SECRET_MAX);
-	put = ats_fd_write(fds[1], bytes, n);
-	(void)close(fds[1]);
-	if (put == (ssize_t)n) {
-		*ret_fd = fds[0];
-		return 0;
-	}
-	(void)close(fds[0]);
-	return ats_err_set(err, ATS_E_SYS, "a pipe does not hold its credential");
-}
-
-static int
-set_up(struct gateway *g, struct ats_err *err)
-{
-	const struct ats_secret *s = NULL;
-	const char *cred = g->src->conf.credential;
-	int fd ATS_CLEANUP_FD = -1, rc = 0;
-
-	if (cred != NULL)
-		rc = credentials_get(g->v, cred, &s, err);
-	if (rc == -ATS_E_AGAIN)
-		return ats_err_set(err, ATS_E_AGAIN, "its credential is being read again");
-	if (rc == 0 && s != NULL)
-		rc = fill_pipe(s, &fd, err);
-	if (rc == 0 && ats_brain_send(g->fd, ATS_MSG_GW_SETUP, 0, &fd, s != NULL ? 1 : 0,
-		name_of(g), g->src->json) < 0)
-		rc = ats_err_set(err, ATS_E_EOF, "it does not take its setup");
-	return rc;
 }
 
 static void
@@ -432,7 +352,7 @@ on_started(struct gateway *g, const struct ats_ipc_msg *m)
 	if (event_add(g->rd, NULL) < 0)
 		(void)ats_err_set(&err, ATS_E_NOMEM, "out of memory");
 	if (err.code == 0)
-		(void)!set_up(g, &err);
+		(void)!gateway_set_up(g, &err);
 	if (err.code == 0)
 		return;
 	end(g);
@@ -462,7 +382,7 @@ on_exited(struct gateway *g, const struct ats_ipc_msg *m)
 }
 
 bool
-gateways_on_spawner(struct vault *v, struct ats_ipc_msg *m)
+gateway_on_spawner(struct vault *v, struct ats_ipc_msg *m)
 {
 	size_t n = strlen(CHILD_GATEWAY);
 	struct gateway *g;
@@ -498,7 +418,7 @@ gateway_credential_known(struct vault *v, const char *name, bool changed)
 /* ---- of the engine ----------------------------------------------------------------------- */
 
 void
-gateways_on_list(struct vault *v, const char *name)
+gateway_on_list(struct vault *v, const char *name)
 {
 	struct gateway *g = gateway_find(v, name);
 
@@ -509,7 +429,7 @@ gateways_on_list(struct vault *v, const char *name)
 }
 
 void
-gateways_on_broken(struct vault *v, const char *name, uint64_t generation)
+gateway_on_broken(struct vault *v, const char *name, uint64_t generation)
 {
 	struct gateway *g = gateway_find(v, name);
 
@@ -518,7 +438,7 @@ gateways_on_broken(struct vault *v, const char *name, uint64_t generation)
 }
 
 void
-gateways_engine_gone(struct vault *v)
+gateway_engine_gone(struct vault *v)
 {
 	for (size_t i = 0; i < v->ngateways; i++) {
 		unlink_it(&v->gateways[i]);
@@ -526,96 +446,12 @@ gateways_engine_gone(struct vault *v)
 	}
 }
 
-static int
-make_link(struct gateway *g)
-{
-	int pair[2];
-
-	if (ats_fd_socketpair(SOCK_STREAM, pair) < 0)
-		return -ATS_E_SYS;
-	g->engine_end = pair[0];
-	g->own_end = pair[1];
-	g->generation++;
-	g->linked = true;
-	return 0;
-}
-
-/* Each end to its side. What the process does not take yet comes later. */
-static int
-sync_link(struct gateway *g)
-{
-	int rc = 0;
-
-	if (g->life != GW_TAKES)
-		return 0;
-	if (!g->linked && (rc = make_link(g)) < 0) {
-		ats_log(ATS_LOG_ERROR, "a gateway cannot be linked", "gateway=%s", name_of(g));
-		return 0;
-	}
-	if (g->engine_end >= 0)
-		rc = ats_brain_send(g->v->engine.fd, ATS_MSG_GATEWAY_LINK, 0, &g->engine_end, 1,
-		    name_of(g), g->generation);
-	if (rc < 0)
-		return rc;
-	ats_fd_close(&g->engine_end);
-	if (g->own_end < 0)
-		return 0;
-	rc = ats_brain_send(g->fd, ATS_MSG_GW_LINK, 0, &g->own_end, 1);
-	if (rc == 0)
-		ats_fd_close(&g->own_end);
-	else if (rc == -ATS_E_AGAIN)
-		gateway_want_room(g);
-	return 0;			/* a process that is gone is seen by its end */
-}
-
-int
-gateways_sync(struct vault *v)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < v->ngateways; i++) {
-		rc = gateway_tools_sync(&v->gateways[i]);
-		if (rc == 0)
-			rc = sync_link(&v->gateways[i]);
-	}
-	return rc;
-}
-
 /* ---- all of them --------------------------------------------------------------------------- */
 
-void
-gateways_json(const struct vault *v, struct ats_json_w *w)
-{
-	static const char *const kinds[] = { [ATS_GW_HTTP] = "http", [ATS_GW_COMMAND] = "command",
-		[ATS_GW_MCP] = "mcp" };
-	static const char *const lives[] = { [GW_DOWN] = "down", [GW_CREDENTIAL] = "starting",
-		[GW_ORDERED] = "starting", [GW_SETTING_UP] = "starting", [GW_TAKES] = "ready",
-		[GW_ENDING] = "ending" };
-
-	ats_json_w_array(w, "gateways");
-	for (size_t i = 0; i < v->ngateways; i++) {
-		const struct gateway *g = &v->gateways[i];
-
-		ats_json_w_object(w, NULL);
-		ats_json_w_str(w, "name", name_of(g));
-		ats_json_w_str(w, "kind", kinds[g->src->conf.kind]);
-		ats_json_w_str(w, "state", lives[g->life]);
-		ats_json_w_u64(w, "pid", (uint64_t)g->pid);
-		ats_json_w_u64(w, "tools", g->tools.n);
-		ats_json_w_u64(w, "calls", g->ncalls);
-		if (g->src->conf.credential != NULL)
-			ats_json_w_str(w, "credential", g->src->conf.credential);
-		if (g->why.code != 0)
-			ats_json_w_str(w, "error", g->why.text);
-		ats_json_w_end(w);
-	}
-	ats_json_w_end(w);
-}
-
 int
-gateways_open(struct vault *v, struct ats_err *err)
+gateway_open_all(struct vault *v, struct ats_err *err)
 {
-	const struct gateways *conf = &v->conf->gateways;
+	const struct sources *conf = &v->conf->sources;
 
 	v->gateways = ats_calloc(conf->n + 1, sizeof(*v->gateways));
 	if (v->gateways == NULL)
@@ -637,7 +473,7 @@ gateways_open(struct vault *v, struct ats_err *err)
 }
 
 void
-gateways_free(struct vault *v)
+gateway_free_all(struct vault *v)
 {
 	for (size_t i = 0; i < v->ngateways; i++) {
 		struct gateway *g = &v->gateways[i];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_tools.c what
- * tools they have. decide.c has the calls. */
+ * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_out.c what
+ * these are told and their links, gateway_tools.c what tools they have. decide.h has the calls. */
 #ifndef ATS_VAULT_GATEWAY_H
 #define ATS_VAULT_GATEWAY_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "brain/vault/gateways.h"
+#include "brain/vault/sources.h"
 #include "proto/brain.h"
 
 #define GATEWAY_SETUP_MS 30000		/* a process that does not take orders by then is killed */
@@ -64,8 +64,8 @@ struct gateway {
 
 /* ---- gateway.c ----------------------------------------------------------------------- */
 /* Makes those of the configuration. -ATS_E_NOMEM. */
-ATS_NODISCARD int gateways_open(struct vault *v, struct ats_err *err);
-void gateways_free(struct vault *v);
+ATS_NODISCARD int gateway_open_all(struct vault *v, struct ats_err *err);
+void gateway_free_all(struct vault *v);
 struct gateway *gateway_find(const struct vault *v, const char *name);
 /* It is to take orders: engine_sync or asks_gateway_failed follows, perhaps at once. */
 void gateway_need(struct gateway *g);
@@ -74,20 +74,24 @@ void gateway_kill(struct gateway *g, const char *why);
 /* After a call of it has ended: idle, or the end of a stale one. */
 void gateway_check_idle(struct gateway *g);
 /* Takes what is of a gateway; false: it is of something else. */
-bool gateways_on_spawner(struct vault *v, struct ats_ipc_msg *m);
+bool gateway_on_spawner(struct vault *v, struct ats_ipc_msg *m);
 void gateway_credential_known(struct vault *v, const char *name, bool changed);
 /* Of the engine: GATEWAY_LIST, GATEWAY_BROKEN. */
-void gateways_on_list(struct vault *v, const char *name);
-void gateways_on_broken(struct vault *v, const char *name, uint64_t generation);
-void gateways_engine_gone(struct vault *v);
+void gateway_on_list(struct vault *v, const char *name);
+void gateway_on_broken(struct vault *v, const char *name, uint64_t generation);
+void gateway_engine_gone(struct vault *v);
+
+/* ---- gateway_out.c ------------------------------------------------------------------- */
+/* GW_SETUP with the credential. An error is the end of its process. */
+ATS_NODISCARD int gateway_set_up(struct gateway *g, struct ats_err *err);
 /* Sends the engine what is owed; as ats_brain_send. */
-ATS_NODISCARD int gateways_sync(struct vault *v);
+ATS_NODISCARD int gateway_sync_all(struct vault *v);
 /* An array of all: name, kind, state, tools, calls, error. */
-void gateways_json(const struct vault *v, struct ats_json_w *w);
+void gateway_json(const struct vault *v, struct ats_json_w *w);
 /* To its process; as ats_brain_send, and -ATS_E_EOF when there is none. */
 ATS_NODISCARD int gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms,
     const char *tool, struct ats_slice args);
-ATS_NODISCARD int gateway_cancel(struct gateway *g, uint64_t id);
+ATS_NODISCARD int gateway_cancel_order(struct gateway *g, uint64_t id);
 /* Whether it can be given an order now. */
 bool gateway_takes(const struct gateway *g);
 /* Something waits for room in its socket: engine_sync follows. */

@@ -10,4 +10,5 @@ test -x "$DUMP" || {
 for doc in $GEN; do
 	"$DUMP" "$doc" | cmp -s - "docs/gen/$doc.md" || complain "docs/gen/$doc.md is stale"
 done
+"$DUMP" audit.schema | cmp -s - proto/schema/audit.json || complain "proto/schema/audit.json is stale"
 fix 'make docs'
