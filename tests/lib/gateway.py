@@ -164,7 +164,10 @@ class Gateway:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.sock], [], [], left)[0]:
                 raise ats.Failure("no %s within %d s\n%s" % (what, timeout, self.log_text()))
-            data = self.sock.recv(1 << 17)
+            try:
+                data = self.sock.recv(1 << 17)
+            except ConnectionResetError:
+                data = b""
             if not data:
                 raise ats.Failure("it ended before %s\n%s" % (what, self.log_text()))
             self._take(data)
