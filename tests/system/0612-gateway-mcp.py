@@ -203,12 +203,12 @@ def _():
 
 @ats.test("@modelcontextprotocol/server-everything", home=False)
 def _():
-    modules = npm("@modelcontextprotocol/server-everything@2025.9.25")
+    modules = npm("@modelcontextprotocol/server-everything@2026.8.31")
     main = os.path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js")
     with Gateway({"kind": "mcp", "argv": [node(), main, "stdio"]}) as g:
         print("# " + " ".join(names(g.listed)))
         ats.equal(g.call("echo", {"message": "hi"}).text, "Echo: hi")
-        call = g.order("longRunningOperation", {"duration": 1, "steps": 4})
+        call = g.order("trigger-long-running-operation", {"duration": 1, "steps": 4})
         ats.contains(g.result(call).text, "Long running operation completed")
         ats.check(g.progress, "no progress came")
         image = [n for n in names(g.listed) if "iny" in n][0]
