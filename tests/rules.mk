@@ -5,12 +5,13 @@
 # ---- libraries for tests: the objects of the programs without their main() -----------
 # Only objects whose source exists: a test can be built before the whole program can.
 existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
-MAINS := brain/vault/main.o brain/engine/main.o brain/http/main.o brain/ctl/main.o hands/main.o
+MAINS := brain/vault/main.o brain/engine/main.o brain/gateway/main.o brain/http/main.o brain/ctl/main.o hands/main.o
 LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) \
 	$(POLICY_O) $(GW_CONFIG_O) $(RELAYDIR_O) common/child.o common/secret.o proto/brain.o)
 LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
 LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/%,$(ENGINE_O)))
 LIB_VAULT := $(filter-out $(MAINS),$(filter brain/vault/%,$(BRAIN_O)))
+LIB_GATEWAY := $(filter-out $(MAINS),$(filter brain/gateway/%,$(GATEWAY_O)))
 LIB_HTTP := $(filter-out $(MAINS),$(filter brain/http/%,$(HTTP_O)))
 LIB_CTL := $(filter-out $(MAINS),$(filter brain/ctl/%,$(ATSCTL_O)))
 ar = $(Q)rm -f $@ && ar rcs $@ $^
@@ -21,6 +22,8 @@ $(O)/libhands.a: $(call existing,$(LIB_HANDS))
 $(O)/libengine.a: $(call existing,$(LIB_ENGINE))
 	$(ar)
 $(O)/libvault.a: $(call existing,$(LIB_VAULT))
+	$(ar)
+$(O)/libgateway.a: $(call existing,$(LIB_GATEWAY))
 	$(ar)
 $(O)/libhttp.a: $(call existing,$(LIB_HTTP))
 	$(ar)
@@ -37,6 +40,7 @@ includes = $(patsubst %.c,$(O)/%,$(shell grep -l '^\#include "$(1)/' $(UNIT_C) /
 $(call includes,hands): $(O)/libhands.a
 $(call includes,brain/engine): $(O)/libengine.a
 $(call includes,brain/vault): $(O)/libvault.a
+$(call includes,brain/gateway): $(O)/libgateway.a
 $(call includes,brain/http): $(O)/libhttp.a
 $(call includes,brain/ctl): $(O)/libctl.a
 
@@ -165,7 +169,7 @@ install: all
 		$(DESTDIR)$(USERUNITDIR)
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
-	install -m 755 $(BUILD)/ats-engine $(DESTDIR)$(LIBEXECDIR)
+	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
@@ -177,7 +181,7 @@ install: all
 # What install put there; give it the same PREFIX and DESTDIR. State of users stays.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
-		$(DESTDIR)$(LIBEXECDIR)/ats-engine \
+		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
 		$(DESTDIR)$(UNITDIR)/ats-hands@.service \

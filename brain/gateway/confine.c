@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-#include "brain/gateway/fetch.h"
 #include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
 #include "common/fd.h"
@@ -71,7 +70,7 @@ const struct ats_seccomp_table confine_http_table = {
 };
 
 static int
-restrict_http(const struct ats_gw_config *c, struct ats_err *err)
+restrict_http(const struct ats_gw_config *c, const char *ca, struct ats_err *err)
 {
 	const struct ats_landlock_path paths[] = {
 		/* names */
@@ -89,7 +88,7 @@ restrict_http(const struct ats_gw_config *c, struct ats_err *err)
 		{ "/etc/ca-certificates", -1, ATS_LL_READ, true },
 		{ "/usr/share/ca-certificates", -1, ATS_LL_READ, true },
 		{ "/usr/local/share/ca-certificates", -1, ATS_LL_READ, true },
-		{ fetch_ca(c), -1, ATS_LL_READ, true },
+		{ ca, -1, ATS_LL_READ, true },
 	};
 	const struct ats_landlock_port ports[] = {
 		{ c->url.port, ATS_LL_CONNECT_TCP },
@@ -100,7 +99,7 @@ restrict_http(const struct ats_gw_config *c, struct ats_err *err)
 		.net = ATS_LL_NET_ALL,
 		.scope = ATS_LL_SCOPE_ALL,
 		.paths = paths,
-		.npaths = ATS_ARRAY_LEN(paths) - (fetch_ca(c) == NULL),
+		.npaths = ATS_ARRAY_LEN(paths) - (ca == NULL),
 		.ports = ports,
 		.nports = ATS_ARRAY_LEN(ports),
 	};
@@ -113,14 +112,14 @@ restrict_http(const struct ats_gw_config *c, struct ats_err *err)
 }
 
 int
-confine_gateway(const struct ats_gw_config *c, struct ats_err *err)
+confine_gateway(const struct ats_gw_config *c, const char *ca, struct ats_err *err)
 {
 	static const struct ats_seccomp_table *const http[] = { &confine_http_table };
 	static const struct ats_seccomp_table *const programs[] = { &ats_seccomp_base };
 	int rc = ats_confine_daemon(0, err);
 
 	if (rc == 0 && c->has_url)
-		rc = restrict_http(c, err);
+		rc = restrict_http(c, ca, err);
 	if (rc < 0)
 		return rc;
 	return c->has_url ? ats_seccomp_install(http, 1, err) : ats_seccomp_install(programs, 1, err);

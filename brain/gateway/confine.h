@@ -9,10 +9,12 @@
 struct ats_gw_config;
 
 /* Once, before the first byte of an upstream. What speaks HTTP itself may connect to the ports of
- * its address and of DNS, read what names and certificates need, and make the calls of a list.
+ * its address and of DNS, read what names and certificates (ca, or NULL) need, and make the calls
+ * of a list.
  * What runs the user's programs (kind command, and mcp with argv) can only be given less rights
  * than the user has: no new ones. -ATS_E_CONFINE. */
-ATS_NODISCARD int confine_gateway(const struct ats_gw_config *c, struct ats_err *err);
+ATS_NODISCARD int confine_gateway(const struct ats_gw_config *c, const char *ca,
+    struct ats_err *err);
 /* The filter of the former, for tests. */
 extern const struct ats_seccomp_table confine_http_table;
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "brain/gateway/confine.h"
+#include "brain/gateway/fetch.h"
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/orders.h"
 #include "brain/gateway/vault_link.h"
@@ -76,7 +77,7 @@ start(struct gateway *g)
 		ats_fatal("out of memory");
 	if (g->kind->open(g, &err) < 0)
 		ats_fatal("%s: %s", g->conf.name, err.text);
-	if (confine_gateway(&g->conf, &err) < 0)
+	if (confine_gateway(&g->conf, fetch_ca(&g->conf), &err) < 0)
 		ats_fatal("confinement: %s", err.text);
 	g->vault = vault_link_new(g, VAULT_FD);
 	if (g->vault == NULL)

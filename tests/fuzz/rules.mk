@@ -10,6 +10,8 @@ AIM_capture := hands/front/capture.c
 AIM_edit := hands/fs/match_edit.c hands/fs/diff.c
 AIM_frame := common/frame.c proto/frames.c
 AIM_gateway_tool := brain/engine/gateway_tool.c
+AIM_gateway := brain/gateway/sse.c brain/gateway/encode.c brain/gateway/mask.c brain/gateway/result.c \
+	brain/gateway/mcp_tools.c brain/gateway/mcp_content.c
 AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
 	hands/match/glob_seq.c
 AIM_http := common/http_head.c brain/http/gate.c brain/http/message.c
@@ -44,6 +46,7 @@ FUZZ_HANDS := $(call fuzz_of,hands)
 FUZZ_ENGINE := $(call fuzz_of,brain/engine)
 FUZZ_VAULT := $(call fuzz_of,brain/vault)
 FUZZ_HTTP := $(call fuzz_of,brain/http)
+FUZZ_GATEWAY := $(call fuzz_of,brain/gateway)
 
 # ---- replayers: part of make check --------------------------------------------------------
 REPLAYS := $(FUZZ:%=$(O)/tests/fuzz/replay_%)
@@ -51,6 +54,7 @@ $(FUZZ_HANDS:%=$(O)/tests/fuzz/replay_%): $(O)/libhands.a
 $(FUZZ_ENGINE:%=$(O)/tests/fuzz/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(O)/tests/fuzz/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(O)/tests/fuzz/replay_%): $(O)/libhttp.a
+$(FUZZ_GATEWAY:%=$(O)/tests/fuzz/replay_%): $(O)/libgateway.a
 $(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o \
     $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -75,12 +79,15 @@ $(BUILD)/fuzz/libengine.a: $(call fuzz_objects,$(LIB_ENGINE))
 	$(ar)
 $(BUILD)/fuzz/libvault.a: $(call fuzz_objects,$(LIB_VAULT))
 	$(ar)
+$(BUILD)/fuzz/libgateway.a: $(call fuzz_objects,$(LIB_GATEWAY))
+	$(ar)
 $(BUILD)/fuzz/libhttp.a: $(call fuzz_objects,$(LIB_HTTP))
 	$(ar)
 $(FUZZ_HANDS:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhands.a
 $(FUZZ_ENGINE:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhttp.a
+$(FUZZ_GATEWAY:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libgateway.a
 $(FUZZERS): $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/o/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libcommon.a
 	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS_fault) -o $@ $(filter %.o,$^) \
 		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(BUILD)/fuzz/libcommon.a $(TEST_LIBS)
@@ -96,6 +103,7 @@ $(FUZZ_HANDS:%=$(BUILD)/cover/replay_%): $(O)/libhands.a
 $(FUZZ_ENGINE:%=$(BUILD)/cover/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/cover/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/cover/replay_%): $(O)/libhttp.a
+$(FUZZ_GATEWAY:%=$(BUILD)/cover/replay_%): $(O)/libgateway.a
 cover_objects = $(patsubst %.c,$(BUILD)/cover/o/%.o,$(AIM_$(1)) tests/fuzz/fuzz_$(1).c \
 	tests/fuzz/replay_main.c common/fault.c)
 define cover_program

@@ -23,5 +23,6 @@ symbols ats-brain ' U (sqlite3_|json_tokener_)'
 symbols ats-hands ' [TtDdBb] (vault_|engine_new|spawner_|register_new|ctl_|sqlite3_)'
 symbols ats-http ' [A-Za-z] (vault_|engine_|spawner_|store_|front_|zygote_|ats_chan_|sqlite3_|SSL_)'
 symbols ats-http ' U (exec[a-z]*|fexecve|fork|vfork|clone|posix_spawnp?|system|popen)(@.*)?$'
+symbols ats-gateway ' [TtDdBb] (vault_|credentials_|engine_|spawner_|register_|door_|store_|front_|zygote_|sqlite3_)'
 symbols atsctl ' [TtDdBb] (vault_|spawner_|zygote_|front_|ats_chan_)'
 fix "take the object out of that program's list in the Makefile, and the call out of the code"
