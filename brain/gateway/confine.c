@@ -4,7 +4,10 @@
 #include "brain/gateway/confine.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "common/confine/daemon.h"
@@ -16,18 +19,23 @@
 
 #define YES(name) ATS_SECCOMP_CALL(ATS_SECCOMP_ALLOW, name)
 #define YES_IF(name, ...) ATS_SECCOMP_IF(ATS_SECCOMP_ALLOW, name, __VA_ARGS__)
-#define FAMILY(n) YES_IF("socket", ATS_SECCOMP_ARG_EQ(0, (n)))
+#define NO_EXEC(name) YES_IF(name, ATS_SECCOMP_ARG_MASK(2, PROT_EXEC, 0))
+/* Not raw, and no protocol that Landlock does not know the ports of (MPTCP). */
+#define SOCKET(family, type, protocol)                                                   \
+	YES_IF("socket", ATS_SECCOMP_ARG_EQ(0, family), ATS_SECCOMP_ARG_MASK(1, 0xf, type), \
+	    ATS_SECCOMP_ARG_EQ(2, protocol))
 
 /* What libcurl, OpenSSL, libevent and the C library's resolver call, threads among it. The rest
  * answers ENOSYS: libraries know that from old kernels. */
 static const struct ats_seccomp_rule http_rules[] = {
 	/* memory */
-	YES("brk"), YES("mmap"), YES("munmap"), YES("mremap"), YES("madvise"), YES("mprotect"),
+	YES("brk"), NO_EXEC("mmap"), NO_EXEC("mprotect"), YES("munmap"), YES("mremap"), YES("madvise"),
 	YES("mlock"), YES("munlock"),
 	/* descriptors */
 	YES("read"), YES("write"), YES("readv"), YES("writev"), YES("pread64"), YES("pwrite64"),
 	YES("close"), YES("close_range"), YES("lseek"), YES("dup"), YES("dup3"), YES("fcntl"),
-	YES("ioctl"), YES("pipe2"), YES("eventfd2"), YES("splice"), YES("tee"),
+	YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONBIO)), YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONREAD)),
+	YES("pipe2"), YES("eventfd2"), YES("splice"), YES("tee"),
 	YES("openat"), YES("fstat"), YES("newfstatat"), YES("statx"), YES("readlinkat"),
 	YES("faccessat"), YES("faccessat2"), YES("getdents64"), YES("statfs"), YES("fstatfs"),
 #ifdef __x86_64__
@@ -41,7 +49,10 @@ static const struct ats_seccomp_rule http_rules[] = {
 	YES("futex"), YES("nanosleep"), YES("clock_nanosleep"), YES("sched_yield"),
 	YES("restart_syscall"),
 	/* sockets: TCP and UDP to elsewhere, and the routes that getaddrinfo(3) asks for */
-	FAMILY(AF_INET), FAMILY(AF_INET6),
+	SOCKET(AF_INET, SOCK_STREAM, 0), SOCKET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
+	SOCKET(AF_INET6, SOCK_STREAM, 0), SOCKET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
+	SOCKET(AF_INET, SOCK_DGRAM, 0), SOCKET(AF_INET, SOCK_DGRAM, IPPROTO_UDP),
+	SOCKET(AF_INET6, SOCK_DGRAM, 0), SOCKET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
 	YES_IF("socket", ATS_SECCOMP_ARG_EQ(0, AF_NETLINK), ATS_SECCOMP_ARG_EQ(2, 0)),
 	YES_IF("socketpair", ATS_SECCOMP_ARG_EQ(0, AF_UNIX)),
 	YES("connect"), YES("bind"), YES("sendto"), YES("recvfrom"), YES("sendmsg"),
@@ -58,8 +69,6 @@ static const struct ats_seccomp_rule http_rules[] = {
 	YES_IF("prctl", ATS_SECCOMP_ARG_EQ(0, 15)),
 	YES_IF("clone", ATS_SECCOMP_ARG_MASK(0, CLONE_THREAD, CLONE_THREAD)),
 	YES("rt_sigaction"), YES("rt_sigprocmask"), YES("rt_sigreturn"), YES("sigaltstack"),
-	/* abort(3) */
-	YES("tgkill"),
 };
 
 const struct ats_seccomp_table confine_http_table = {
