@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Without namespaces a command has Unix sockets of its own, and reaches nobody else's."""
+import json
 import os
 import shutil
 import socket
@@ -129,5 +130,38 @@ def _(b, level):
     ats.check(b.wait(call).error, "it ended by itself")
     ats.equal(b.out("mkdir -p ws; cd ws; ../own own"), "done")
 
+
+@bare("the socket for tools of the host is the one path beside its own that is connected to")
+def _(b, level):
+    b.link.send("control.tools", 0, {"tools": [{"name": "gh__x", "description": "d",
+                                                "inputSchema": {"type": "object"}}]})
+    folder = os.path.join(b.state, "tools")
+    ats.equal(b.out("echo $ATS_RELAY_SOCKET; ls %s" % folder).split(),
+              [folder + "/relay.sock", "mcp.json", "relay.sock", "tools.json"])
+    ask = ("import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\n"
+           "s.connect(sys.argv[1])\nprint(s.recv(99)[20:])")
+    b.out("cat > ask.py <<'EOF'\n%s\nEOF" % ask)
+    ats.contains(b.out("python3 ask.py $ATS_RELAY_SOCKET"), "gh__x")
+    b.out("ln -s $ATS_RELAY_SOCKET link")
+    for other in ("link", "$ATS_RELAY_SOCKET/", "%s/./relay.sock" % folder,
+                  "%s/../tools/relay.sock" % folder, "$(dirname $ATS_RELAY_SOCKET)/x"):
+        r = b.sh("python3 ask.py %s" % other)
+        ats.check(r.error and "gh__x" not in r.text, (other, r.text))
+    # With one user for all Landlock leaves modes to whoever owns the file: its own loss.
+    for change in ("rm -f", "mv -t .", "touch", *(("chmod 0",) if level != "landlock" else ())):
+        b.sh("for f in %s/*; do %s $f; done; touch %s/x" % (folder, change, folder))
+    ats.equal(b.out("ls %s" % folder).split(), ["mcp.json", "relay.sock", "tools.json"])
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": "gh__x"}})
+    b.out("cat > shim.py <<'EOF'\n"
+          "import subprocess as s\n"
+          "p = s.Popen([%r, 'shim'], stdin=s.PIPE, stdout=s.PIPE)\n"
+          "p.stdin.write(b'%s\\n')\np.stdin.flush()\nprint(p.stdout.readline())\nEOF"
+          % (ats.program("ats-hands"), call))
+    lines = b.start("Bash", command="python3 shim.py")
+    q = b.link.expect("call.gateway")
+    ats.equal(q.json["session"], "s-000000000001")
+    b.link.send("result", q.call, {"outcome": "done"}, b"from the host")
+    ats.contains(b.wait(lines).text, "from the host")
 
 ats.main()
