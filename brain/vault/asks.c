@@ -334,7 +334,7 @@ sync_one(struct vault *v, struct ask *a)
 	if (a->state == ASK_STARTED && gateway_takes(a->gateway))
 		order(v, a);
 	if (a->state == ASK_ORDERED && a->owe_cancel) {
-		rc = gateway_cancel(a->gateway, a->id);
+		rc = gateway_cancel_order(a->gateway, a->id);
 		a->owe_cancel = rc == -ATS_E_AGAIN;
 		if (a->owe_cancel)
 			gateway_want_room(a->gateway);

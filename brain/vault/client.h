@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "brain/policy/approvals.h"
-#include "brain/vault/gateways.h"
+#include "brain/vault/sources.h"
 #include "brain/vault/register.h"
 
 #define CLIENT_GONE_MAX 64		/* APPROVAL_GONE that wait for it to read; then it is dropped */

@@ -300,7 +300,7 @@ do_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_str(&w, "state_dir", v->places->state);
 	ats_json_w_u64(&w, "approvals", approvals_count(v->decide->approvals));
 	add_boxes(v, &w);
-	gateways_json(v, &w);
+	gateway_json(v, &w);
 	ats_json_w_end(&w);
 	say_json(c, m->seq, &w);
 }
@@ -314,7 +314,7 @@ do_gateways(struct client *c, const struct ats_ipc_msg *m)
 	ats_buf_init(&out, JSON_MAX);
 	ats_json_w_init(&w, &out);
 	ats_json_w_object(&w, NULL);
-	gateways_json(c->v, &w);
+	gateway_json(c->v, &w);
 	ats_json_w_end(&w);
 	say_json(c, m->seq, &w);
 }

@@ -119,6 +119,22 @@ check(struct config *c, const char *name, const struct homes *homes, struct ats_
 	return 0;
 }
 
+/* A rule about a gateway that there is not would be one that nobody misses. */
+static int
+check_rules(const struct config *c, struct ats_err *err)
+{
+	char name[ATS_GW_TOOL_NAME_MAX];
+	enum policy_effect effect;
+	const char *text;
+
+	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &effect)) != NULL; i++)
+		if (policy_rules_gateway(c->rules, i, name, sizeof(name)) &&
+		    sources_gateway(&c->sources, name) == NULL)
+			return ats_err_set(err, ATS_E_CONFIG, "\"permissions\": \"%.100s\" is about the "
+			    "gateway %s, which is not in \"gateways\"", text, name);
+	return 0;
+}
+
 int
 config_parse(struct config *ret, const char *name, const char *text, size_t len,
     const struct homes *homes, struct ats_err *err)
@@ -135,7 +151,9 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 	if (rc == 0)
 		rc = config_read_permissions(ret, name, err);
 	if (rc == 0) {
-		rc = gateways_read(&ret->gateways, ret->credentials_json, ret->gateways_json, err);
+		rc = sources_read(&ret->sources, ret->credentials_json, ret->gateways_json, err);
+		if (rc == 0)
+			rc = check_rules(ret, err);
 		if (rc < 0)
 			(void)ats_err_wrap(err, "%s", name);
 	}
@@ -196,7 +214,7 @@ config_done(struct config *c)
 {
 	policy_rules_free(c->rules);
 	c->rules = NULL;
-	gateways_done(&c->gateways);
+	sources_done(&c->sources);
 	ats_conf_done(config_rows, config_nrows, c);
 }
 

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "brain/policy/rules.h"
-#include "brain/vault/gateways.h"
+#include "brain/vault/sources.h"
 #include "common/addr.h"
 #include "common/buf.h"
 #include "common/conf.h"
@@ -45,7 +45,7 @@ struct config {
 	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
 	struct policy_rules *rules;	/* owned; of permissions */
 	enum policy_default gateway_policy;	/* gateway_default, parsed */
-	struct gateways gateways;	/* gateways_json and credentials_json, parsed */
+	struct sources sources;	/* gateways_json and credentials_json, parsed */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };
 

@@ -335,7 +335,7 @@ credentials_json(const struct vault *v, const char *name, struct ats_json_w *w)
 {
 	static const char *const sources[] = { [CREDENTIAL_FILE] = "file",
 		[CREDENTIAL_SYSTEMD] = "systemd", [CREDENTIAL_COMMAND] = "command" };
-	const struct gateways *g = &v->conf->gateways;
+	const struct sources *g = &v->conf->sources;
 
 	ats_json_w_array(w, "credentials");
 	for (size_t i = 0; i < v->credentials->n; i++) {
@@ -377,7 +377,7 @@ read_now(struct credential *c)
 int
 credentials_open(struct vault *v, struct ats_err *err)
 {
-	const struct gateways *g = &v->conf->gateways;
+	const struct sources *g = &v->conf->sources;
 	struct credentials *all = ats_calloc(1, sizeof(*all));
 
 	if (all != NULL)

@@ -5,7 +5,7 @@
 #ifndef ATS_VAULT_CREDENTIALS_H
 #define ATS_VAULT_CREDENTIALS_H
 
-#include "brain/vault/gateways.h"
+#include "brain/vault/sources.h"
 #include "common/buf.h"
 #include "common/secret.h"
 

@@ -165,10 +165,10 @@ on_message(struct vault *v, struct ats_ipc_msg *m)
 		asks_cancel(v, m->u[0]);
 		break;
 	case ATS_MSG_GATEWAY_LIST:
-		gateways_on_list(v, m->s[0]);
+		gateway_on_list(v, m->s[0]);
 		break;
 	case ATS_MSG_GATEWAY_BROKEN:
-		gateways_on_broken(v, m->s[0], m->u[1]);
+		gateway_on_broken(v, m->s[0], m->u[1]);
 		break;
 	case ATS_MSG_IDLE:
 		v->engine.idle = m->u[0] != 0;
@@ -297,7 +297,7 @@ tell_all(struct vault *v)
 	if (rc == 0)
 		rc = boxes_sync(v);
 	if (rc == 0)
-		rc = gateways_sync(v);
+		rc = gateway_sync_all(v);
 	return rc < 0 ? rc : asks_sync(v);
 }
 
@@ -351,7 +351,7 @@ owe_everything(struct vault *v)
 	boxes_engine_gone(v);
 	links_engine_gone(v);
 	scripts_engine_gone(v);
-	gateways_engine_gone(v);
+	gateway_engine_gone(v);
 	asks_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
 	v->engine.rules_told = 0;

@@ -125,7 +125,7 @@ start_script(struct spawner *s, struct ats_ipc_msg *m)
 static void
 start_gateway(struct spawner *s, struct ats_ipc_msg *m)
 {
-	const struct gateway_source *g = gateways_find(&s->conf->gateways, m->s[0]);
+	const struct gateway_source *g = sources_gateway(&s->conf->sources, m->s[0]);
 	struct ats_err err = { 0 };
 	char name[CHILD_ID_MAX];
 	pid_t pid = 0;
@@ -142,7 +142,7 @@ start_gateway(struct spawner *s, struct ats_ipc_msg *m)
 static void
 start_helper(struct spawner *s, struct ats_ipc_msg *m)
 {
-	const struct credential_source *c = gateways_credential(&s->conf->gateways, m->s[0]);
+	const struct credential_source *c = sources_credential(&s->conf->sources, m->s[0]);
 	int file ATS_CLEANUP_FD = -1;
 	struct ats_err err = { 0 };
 	char name[CHILD_ID_MAX];

@@ -118,7 +118,7 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 		engine_on_started(v, m);
 	else if (engine)
 		engine_on_exited(v, m->u[1], m->u[2]);
-	else if (!scripts_on_spawner(v, m) && !gateways_on_spawner(v, m) &&
+	else if (!scripts_on_spawner(v, m) && !gateway_on_spawner(v, m) &&
 	    !credentials_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	if (engine && m->type == ATS_MSG_EXITED) {
@@ -228,7 +228,7 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	if (rc == 0)
 		rc = decide_open(v, err);
 	if (rc == 0)
-		rc = gateways_open(v, err);
+		rc = gateway_open_all(v, err);
 	if (rc == 0)
 		rc = clients_listen(v, err);
 	if (rc == 0)
@@ -266,7 +266,7 @@ vault_free(struct vault *v)
 	boxes_free(v);
 	scripts_free(v);
 	decide_free(v);
-	gateways_free(v);
+	gateway_free_all(v);
 	credentials_free(v);
 	audit_free(v->audit);
 	reg_free(v->reg);

@@ -394,14 +394,14 @@ START_TEST(gateways_and_their_credentials)
 	ck_assert_msg(parse(G("\"f\": {\"file\": \"/x\"}, \"s\": {\"systemd\": \"jira-token\"},"
 	    "\"c\": {\"command\": [\"/usr/bin/pass\", \"show\", \"x\"]}", "\"one\": { " CMD
 	    ", // end\n\"credential\": \"c\", \"credential_fd\": 3 }")) == 0, "%s", err.text);
-	ck_assert_uint_eq(conf.gateways.ncredentials, 3);
-	ck_assert_str_eq(gateways_credential(&conf.gateways, "f")->at, "/x");
-	ck_assert_int_eq(gateways_credential(&conf.gateways, "s")->kind, CREDENTIAL_SYSTEMD);
-	ck_assert_uint_eq(gateways_credential(&conf.gateways, "c")->argv.n, 3);
-	ck_assert_ptr_null(gateways_credential(&conf.gateways, "x"));
-	g = gateways_find(&conf.gateways, "one");
+	ck_assert_uint_eq(conf.sources.ncredentials, 3);
+	ck_assert_str_eq(sources_credential(&conf.sources, "f")->at, "/x");
+	ck_assert_int_eq(sources_credential(&conf.sources, "s")->kind, CREDENTIAL_SYSTEMD);
+	ck_assert_uint_eq(sources_credential(&conf.sources, "c")->argv.n, 3);
+	ck_assert_ptr_null(sources_credential(&conf.sources, "x"));
+	g = sources_gateway(&conf.sources, "one");
 	ck_assert_ptr_nonnull(g);
-	ck_assert_ptr_null(gateways_find(&conf.gateways, "two"));
+	ck_assert_ptr_null(sources_gateway(&conf.sources, "two"));
 	/* Comments and white space are gone, but not those within strings. */
 	ck_assert_str_eq(g->json, "{\"kind\":\"command\",\"tools\":{\"t\":{\"description\":"
 	    "\"a  /*b*/\",\"argv\":[\"/bin/true\"]}},\"credential\":\"c\",\"credential_fd\":3}");
@@ -427,6 +427,7 @@ START_TEST(rules_of_permissions_are_read)
 		{ "{\"permissions\":{\"gateway_default\":\"reads\"}}",
 		    "\"permissions.gateway_default\" must be allow_reads, ask, deny or allow" },
 		{ "{\"permissions\":{\"denied\":[]}}", "permissions.denied" },
+		{ "{\"permissions\":{\"deny\":[\"nobody__*\"]}}", "the gateway nobody, which is not in" },
 	};
 	enum policy_effect effect = POLICY_NONE;
 
@@ -439,8 +440,7 @@ START_TEST(rules_of_permissions_are_read)
 	ck_assert_uint_eq(policy_rules_count(conf.rules), 0);
 	ck_assert_int_eq(conf.gateway_policy, POLICY_ALLOW_READS);
 	config_done(&conf);
-	ck_assert_msg(parse("{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],"
-			    "\"deny\":[\"Bash(rm:*)\"],"
+	ck_assert_msg(parse("{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],\"deny\":[\"Bash(rm:*)\"],"
 			    "\"gateway_default\":\"deny\"}}") == 0, "%s", err.text);
 	ck_assert_str_eq(policy_rules_text(conf.rules, 0, &effect), "Bash(rm:*)");
 	ck_assert_int_eq(effect, POLICY_DENY);

@@ -2,8 +2,8 @@
  *
  * What the configuration says of credentials and gateways, parsed. The vault decides by it and
  * the spawner, which has it by its fork, starts by it: no message names a program or a file. */
-#ifndef ATS_VAULT_GATEWAYS_H
-#define ATS_VAULT_GATEWAYS_H
+#ifndef ATS_VAULT_SOURCES_H
+#define ATS_VAULT_SOURCES_H
 
 #include "common/conf.h"
 #include "proto/gateway_config.h"
@@ -23,20 +23,20 @@ struct gateway_source {
 	struct ats_gw_config conf;
 	char *json;			/* its object, for GW_SETUP */
 };
-struct gateways {
+struct sources {
 	struct credential_source *credentials;
 	size_t ncredentials;
 	struct gateway_source *v;
 	size_t n;
 };
 
-/* Parses the two objects, compact texts or NULL. gateways_done in any case.
+/* Parses the two objects, compact texts or NULL. sources_done in any case.
  * -ATS_E_CONFIG with a text that names the key, -ATS_E_NOMEM. */
-ATS_NODISCARD int gateways_read(struct gateways *ret, const char *credentials,
+ATS_NODISCARD int sources_read(struct sources *ret, const char *credentials,
     const char *gateways, struct ats_err *err);
-void gateways_done(struct gateways *g);
+void sources_done(struct sources *g);
 /* Of these names, or NULL. */
-const struct credential_source *gateways_credential(const struct gateways *g, const char *name);
-const struct gateway_source *gateways_find(const struct gateways *g, const char *name);
+const struct credential_source *sources_credential(const struct sources *g, const char *name);
+const struct gateway_source *sources_gateway(const struct sources *g, const char *name);
 
 #endif

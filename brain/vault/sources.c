@@ -2,7 +2,7 @@
  *
  * "credentials" and "gateways" of the configuration. Runs in ats-brain before it has children;
  * the user's own file is the input. */
-#include "brain/vault/gateways.h"
+#include "brain/vault/sources.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,7 @@ dup_key(struct ats_slice key)
 }
 
 static int
-read_credentials(struct gateways *g, const char *text, struct ats_err *err)
+read_credentials(struct sources *g, const char *text, struct ats_err *err)
 {
 	struct ats_json_iter it;
 	struct ats_slice key;
@@ -125,7 +125,7 @@ read_credentials(struct gateways *g, const char *text, struct ats_err *err)
 }
 
 static int
-read_gateway(struct gateways *g, const char *name, const struct ats_json_val *v,
+read_gateway(struct sources *g, const char *name, const struct ats_json_val *v,
     struct ats_err *err)
 {
 	struct gateway_source *to = &g->v[g->n];
@@ -141,14 +141,14 @@ read_gateway(struct gateways *g, const char *name, const struct ats_json_val *v,
 	memcpy(to->json, v->raw.p, v->raw.n);
 	to->json[v->raw.n] = '\0';
 	cred = to->conf.credential;
-	if (cred != NULL && gateways_credential(g, cred) == NULL)
+	if (cred != NULL && sources_credential(g, cred) == NULL)
 		return ats_err_set(err, ATS_E_CONFIG, "gateways.%s.credential: \"%.64s\" is not in "
 		    "\"credentials\"; add it there, or name another", name, cred);
 	return 0;
 }
 
 static int
-read_gateways(struct gateways *g, const char *text, struct ats_err *err)
+read_gateways(struct sources *g, const char *text, struct ats_err *err)
 {
 	struct ats_json_iter it;
 	struct ats_slice key;
@@ -172,12 +172,12 @@ read_gateways(struct gateways *g, const char *text, struct ats_err *err)
 }
 
 int
-gateways_read(struct gateways *ret, const char *credentials, const char *gateways,
+sources_read(struct sources *ret, const char *credentials, const char *gateways,
     struct ats_err *err)
 {
 	int rc = 0;
 
-	*ret = (struct gateways){ 0 };
+	*ret = (struct sources){ 0 };
 	if (credentials != NULL)
 		rc = read_credentials(ret, credentials, err);
 	if (rc == 0 && gateways != NULL)
@@ -186,7 +186,7 @@ gateways_read(struct gateways *ret, const char *credentials, const char *gateway
 }
 
 void
-gateways_done(struct gateways *g)
+sources_done(struct sources *g)
 {
 	for (size_t i = 0; i < g->ncredentials; i++) {
 		free(g->credentials[i].at);
@@ -199,11 +199,11 @@ gateways_done(struct gateways *g)
 	}
 	free(g->credentials);
 	free(g->v);
-	*g = (struct gateways){ 0 };
+	*g = (struct sources){ 0 };
 }
 
 const struct credential_source *
-gateways_credential(const struct gateways *g, const char *name)
+sources_credential(const struct sources *g, const char *name)
 {
 	for (size_t i = 0; i < g->ncredentials; i++)
 		if (strcmp(g->credentials[i].name, name) == 0)
@@ -212,7 +212,7 @@ gateways_credential(const struct gateways *g, const char *name)
 }
 
 const struct gateway_source *
-gateways_find(const struct gateways *g, const char *name)
+sources_gateway(const struct sources *g, const char *name)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (strcmp(g->v[i].conf.name, name) == 0)
