@@ -292,7 +292,8 @@ calls_exec(struct rpc *r)
 	struct ats_slice argv = { NULL, 0 }, fds = { NULL, 0 };
 	struct exec_ask want = { .rows = 24, .cols = 80 };
 	char id[CALL_ID_MAX] = "", session[40] = "", key[CALL_KEY_MAX];
-	struct call_ask ask = { .form = CALL_FORM_EXEC, .asker = &r->client->asker, .rpc_id = r->id };
+	struct call_ask ask = { .form = CALL_FORM_EXEC, .asker = &r->client->asker,
+		.rpc_id = r->id };
 	struct rpc_param p[] = {
 		{ "argv", RPC_ARRAY, true, 0, &argv },
 		{ "call_id", RPC_STR, true, sizeof(id), id },

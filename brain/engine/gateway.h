@@ -84,7 +84,7 @@ struct asked {			/* what the vault was asked about a call */
 	char *tool, *args;		/* owned, while ASKED_DUE; NULL: those of the call */
 	char approval[33];		/* id; "" none */
 	uint64_t generation;		/* of the gateway that runs it */
-	struct outcome *early;		/* owned: a result that came before GATEWAY_STATE, or NULL */
+	struct outcome *early;		/* owned: a result before its GATEWAY_STATE, or NULL */
 };
 /* A call of a gateway's tool (c->gateway): checked, journaled, asked for. c may be gone. */
 void gateway_submit(struct call *c);

@@ -203,8 +203,8 @@ gateway_ask_person(struct call *c, const char *tool, struct ats_slice args, stru
 	struct asked *a;
 
 	if (args.n > ATS_GATEWAY_ARGS_MAX)
-		return ats_err_set(err, ATS_E_TOOBIG, "its arguments have more than %u bytes, which "
-		    "is more than a person is asked about", ATS_GATEWAY_ARGS_MAX);
+		return ats_err_set(err, ATS_E_TOOBIG, "its arguments have more than %u bytes, "
+		    "which is more than a person is asked about", ATS_GATEWAY_ARGS_MAX);
 	a = gateway_asked_new(c);
 	if (a != NULL) {
 		a->tool = strdup(tool);

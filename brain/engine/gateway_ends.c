@@ -151,8 +151,8 @@ lost(struct call *c, const char *why)
 	} else if (!pure) {
 		call_finish_unknown(c, ATS_E_LOST, why);
 	} else if (c->session == NULL || c->attempt >= c->e->set.retry_limit) {
-		call_fail(c, OUTCOME_DONE, ATS_E_LOST, "%s, %u times while this ran. It only reads: "
-		    "nothing was changed", why, c->attempt + 1);
+		call_fail(c, OUTCOME_DONE, ATS_E_LOST, "%s, %u times while this ran. It only "
+		    "reads: nothing was changed", why, c->attempt + 1);
 	} else {
 		ask_again(c);
 	}
@@ -329,7 +329,7 @@ gateway_resume_settle(struct calls *t)
 	}
 }
 
-/* ---- for people -------------------------------------------------------------------------------- */
+/* ---- for people ----------------------------------------------------------------------- */
 
 const char *
 gateway_state_name(const struct call *c)

@@ -308,7 +308,7 @@ gateways_too_late(struct gateways *g)
 		gw->late = gw->wanted;
 }
 
-/* ---- for people ------------------------------------------------------------------------ */
+/* ---- for people ----------------------------------------------------------------------- */
 
 static const char *
 state_of(const struct gateways *g, const struct gateway *gw)

@@ -125,9 +125,9 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->gateways == NULL || e->lists == NULL || e->boxes == NULL || e->sessions == NULL || e->calls == NULL ||
-	    e->scripts == NULL || e->provider == NULL ||
-	    e->door == NULL)
+	if (e->events == NULL || e->gateways == NULL || e->lists == NULL || e->boxes == NULL ||
+	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
+	    e->provider == NULL || e->door == NULL)
 		ats_fatal("out of memory");
 	if (calls_resume(e->calls, &err) < 0)
 		ats_log(ATS_LOG_ERROR, "open calls not read from the journal", "why=\"%s\"",

@@ -140,7 +140,8 @@ mcp_tools_call(struct rpc *r)
 		{ "arguments", RPC_OBJECT, false, 0, &args },
 		{ "_meta", RPC_OBJECT, false, 0, &meta },
 	};
-	struct call_ask ask = { .form = CALL_FORM_MCP, .asker = &r->client->asker, .rpc_id = r->id };
+	struct call_ask ask = { .form = CALL_FORM_MCP, .asker = &r->client->asker,
+		.rpc_id = r->id };
 	struct ats_err err = { 0 };
 
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||

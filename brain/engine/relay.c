@@ -73,8 +73,8 @@ again_soon(struct sandbox *box)
 static void
 hold(struct sandbox *box, uint64_t id, const struct outcome *o)
 {
-	static const char text[] = "The call has ended, and its result is not given: the sandbox does "
-				   "not take what is sent to it.";
+	static const char text[] = "The call has ended, and its result is not given: the sandbox "
+				   "does not take what is sent to it.";
 	struct outcome instead = { .kind = o->kind, .is_error = true, .code = ATS_E_FULL,
 		.payload = { text, sizeof(text) - 1 } };
 	struct relay *r = &box->relay;
@@ -169,13 +169,13 @@ check_room(const struct relay *r, size_t more, struct ats_err *err)
 	const struct waiter *w;
 
 	if (r->asker.nwaiters >= CALLS_MAX)
-		return ats_err_set(err, ATS_E_FULL, "not started: programs in this sandbox wait for "
-		    "%u calls already, the most there may be", CALLS_MAX);
+		return ats_err_set(err, ATS_E_FULL, "not started: programs in this sandbox wait "
+		    "for %u calls already, the most there may be", CALLS_MAX);
 	TAILQ_FOREACH(w, &r->asker.waiters, of_asker)
 		more += w->call->input_len;
 	if (more > INPUT_MAX)
-		return ats_err_set(err, ATS_E_FULL, "not started: the arguments of all calls of this "
-		    "sandbox have more than %u bytes", INPUT_MAX);
+		return ats_err_set(err, ATS_E_FULL, "not started: the arguments of all calls of "
+		    "this sandbox have more than %u bytes", INPUT_MAX);
 	return 0;
 }
 

@@ -82,7 +82,8 @@ END_TEST
 
 START_TEST(tool_is_written_as_one_line_without_what_is_private)
 {
-	struct gateway_tool *t = make("t", "{\"annotations\":{\"title\":\"T\",\"idempotentHint\":true,"
+	struct gateway_tool *t = make("t",
+	    "{\"annotations\":{\"title\":\"T\",\"idempotentHint\":true,"
 	    "\"readOnlyHint\":true,\"x\":1},\n\"timeoutMs\":5,\"secret\":1,\r\n" SCHEMA "}", NULL);
 	struct ats_json_w w;
 	struct ats_buf out;
@@ -109,7 +110,8 @@ START_TEST(tool_check_names_what_is_missing)
 	static const struct {
 		const char *args, *missing;
 	} rows[] = {
-		{ "{\"a\":1,\"b\\u0022\":2}", NULL }, { "{\"\\u0061\":null,\"b\\\"\":2,\"c\":3}", NULL },
+		{ "{\"a\":1,\"b\\u0022\":2}", NULL },
+		{ "{\"\\u0061\":null,\"b\\\"\":2,\"c\":3}", NULL },
 		{ "{}", "\"a\"" }, { "{\"a\":1}", "b" }, { "{\"b\\\"\":1}", "\"a\"" },
 		{ "{\"x\":{\"a\":1,\"b\\\"\":1}}", "\"a\"" },
 	};
