@@ -34,6 +34,15 @@ struct relay_answer {
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
+/* It would be waited for: over the next link it can be asked for again. */
+static void
+no_answer(struct sandbox *box, const char *why)
+{
+	ats_log(ATS_LOG_ERROR, "a sandbox gets no answer", "sandbox=%s why=\"%s\"", box->id, why);
+	if (box->chan != NULL)
+		ats_chan_close(box->chan, ATS_E_NOMEM, "no room for an answer");
+}
+
 static int
 send_result(struct sandbox *box, uint64_t id, const struct outcome *o)
 {
@@ -47,8 +56,7 @@ send_result(struct sandbox *box, uint64_t id, const struct outcome *o)
 	int rc = link_send_payload(box, ATS_FRAME_RESULT, id, &m, o->payload, &err);
 
 	if (rc < 0 && rc != -ATS_E_FULL && rc != -ATS_E_EOF)
-		ats_log(ATS_LOG_ERROR, "a sandbox gets no answer", "sandbox=%s why=\"%s\"", box->id,
-		    err.text);
+		no_answer(box, err.text);
 	return rc;
 }
 
@@ -80,14 +88,17 @@ hold(struct sandbox *box, uint64_t id, const struct outcome *o)
 	struct relay *r = &box->relay;
 	struct relay_answer *a = calloc(1, sizeof(*a));
 
-	if (a == NULL)
+	if (a == NULL) {
+		no_answer(box, ats_err_text(ATS_E_NOMEM));
 		return;
+	}
 	if (o->payload.n > HELD_MAX - r->held_bytes)
 		o = &instead;
 	a->id = id;
 	a->outcome = outcome_dup(o);
 	if (a->outcome == NULL) {
 		free(a);
+		no_answer(box, ats_err_text(ATS_E_NOMEM));
 		return;
 	}
 	a->size = o == &instead ? 0 : o->payload.n;

@@ -287,6 +287,23 @@ def _(home):
     ats.equal(call_of(d, s), [])
 
 
+@ats.test("an MCP client takes its request back: nobody is asked any more")
+def _(home):
+    e, s, d, g = up(home)
+    e.heard()
+    i = d.send("tools/call", {"name": "git__push", "arguments": {"x": 1}})
+    call, _, _ = g.asked("push")
+    g.waits(call)
+    e.heard()
+    d.notify("notifications/cancelled", {"requestId": i})
+    ats.equal(e.expect("GATEWAY_CANCEL"), [call])
+    g.refused(call, "cancelled", "")
+    e.heard()
+    d.request("ping")
+    ats.check(i not in d.answers)
+    ats.equal(call_of(d, s), [])
+
+
 @ats.test("the client leaves: asked again in time it is the same call, later it is cancelled")
 def _(home):
     e, s, d, g = up(home, orphan_ms=300)
