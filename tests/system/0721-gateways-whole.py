@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tools of the host with all programs as they are: an MCP client, the engine, the vault, and
+ats-gateway with a program of the user's and its credential."""
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+import kills
+from vault_rig import sha256
+
+SECRET = "s3cret-of-the-test"
+SCRIPT = """#!/bin/sh
+read -r line
+echo "in: $line"
+echo "token: $TOKEN"
+if test -n "$1"; then echo $$ >> "$1.ran"; cat "$1"; fi
+"""
+
+
+def set_up(home):
+    if not os.path.exists(ats.program("ats-gateway")):
+        ats.skip("ats-gateway is not built")
+    token = os.path.join(home.dir, "token")
+    with open(token, "w", encoding="ascii") as f:
+        os.fchmod(f.fileno(), 0o600)
+        f.write(SECRET + "\n")
+    script = os.path.join(home.dir, "say")
+    with open(script, "w", encoding="ascii") as f:
+        os.fchmod(f.fileno(), 0o755)
+        f.write(SCRIPT)
+    fifo = os.path.join(home.dir, "fifo")
+    os.mkfifo(fifo, 0o600)
+    text = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
+    home.configure({
+        "credentials": {"tok": {"file": token}},
+        "audit": {"arguments": True},
+        "gateways": {"box": {
+            "kind": "command", "credential": "tok", "credential_env": "TOKEN", "tools": {
+                "look": {"description": "Looks.", "input": text, "argv": [script],
+                         "read_only": True},
+                "change": {"description": "Changes.", "input": text, "argv": [script]},
+                "wait": {"description": "Waits.", "input": text, "argv": [script, fifo],
+                         "permission": "allow"},
+                "never": {"description": "No.", "argv": [script], "permission": "deny"}}}}})
+    mcp = home.mcp()
+    mcp.initialize()
+    return mcp, fifo
+
+
+def text_of(answer):
+    return answer["result"]["content"][0]["text"]
+
+
+def call(mcp, name, **args):
+    return mcp.send("tools/call", {"name": name, "arguments": args})
+
+
+def approvals(home):
+    """Those that wait: (id, tool, arguments as they are shown)."""
+    v = home.vault()
+    v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
+    out = []
+    while (m := v.recv())[0] != "OK":
+        out.append((m[2][0], m[2][5], m[2][6]))
+    return out
+
+
+def approve(home, tool):
+    ats.until(lambda: approvals(home), "something waits")
+    id, name, args = approvals(home)[0]
+    ats.equal(name, tool)
+    home.vault().ask("APPROVE", id, sha256(args), "terminal")
+
+
+@ats.test("a tool of the host is listed, called, and shows no credential")
+def _(home):
+    mcp, _ = set_up(home)
+    tools = {t["name"]: t for t in mcp.answer(mcp.send("tools/list", {}))["result"]["tools"]}
+    ats.check("Bash" in tools and "box__look" in tools, sorted(tools))
+    ats.equal(tools["box__look"]["annotations"]["readOnlyHint"], True)
+    out = mcp.answer(call(mcp, "box__look", t="x"))
+    ats.check(not out["result"].get("isError"), out)
+    ats.contains(text_of(out), 'in: {"t":"x"}')
+    ats.contains(text_of(out), "token: ***")
+    ats.missing(json.dumps(out), SECRET)
+    out = mcp.answer(call(mcp, "box__never"))
+    ats.check(out["result"]["isError"], out)
+    ats.contains(text_of(out), "Refused by policy")
+    with open(home.log_path, encoding="utf-8") as f:
+        ats.missing(f.read(), SECRET)
+
+
+@ats.test("a call that a person must see, also over the end of the engine")
+def _(home):
+    mcp, _ = set_up(home)
+    first = call(mcp, "box__change", t="one")
+    approve(home, "box__change")
+    ats.contains(text_of(mcp.answer(first)), 'in: {"t":"one"}')
+    second = call(mcp, "box__change", t="two")
+    ats.until(lambda: approvals(home), "it waits")
+    engine = kills.of_role(home, "engine")[-1]
+    os.kill(engine, signal.SIGKILL)
+    ats.equal(ats.wait_gone([engine], 30), [], "the engine")
+    approve(home, "box__change")
+    ats.contains(text_of(mcp.answer(second)), 'in: {"t":"two"}')
+    third = call(mcp, "box__change", t="three")
+    ats.until(lambda: approvals(home), "it waits")
+    home.vault().ask("DENY", approvals(home)[0][0], "no", "terminal")
+    out = mcp.answer(third)
+    ats.check(out["result"]["isError"])
+    ats.contains(text_of(out), "A person denied it: no.")
+
+
+@ats.test("the end of a gateway: what ran in it is unknown, and the next call runs")
+def _(home):
+    mcp, fifo = set_up(home)
+    one = call(mcp, "box__wait", t="x")
+    ats.until(lambda: os.path.exists(fifo + ".ran"), "it runs")
+    gateway = home.pids("ats-gateway")
+    ats.check(gateway, "no gateway")
+    for pid in gateway:
+        os.kill(pid, signal.SIGKILL)
+    out = mcp.answer(one)
+    ats.check(out["result"]["isError"], out)
+    ats.matches(text_of(out), "unknown|gateway ended")
+    ats.contains(text_of(mcp.answer(call(mcp, "box__look", t="y"))), 'in: {"t":"y"}')
+    path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
+    with open(path, encoding="utf-8") as f:
+        lines = [json.loads(x) for x in f]
+    ats.equal([(x["event"], x.get("outcome")) for x in lines],
+              [("ordered", None), ("ended", "unknown"), ("ordered", None), ("ended", "done")])
+    ats.equal(lines[0]["arguments"], {"t": "x"})
+
+
+ats.main()
