@@ -198,6 +198,8 @@ config_warning(const struct config *c, size_t n)
 		    "machine cannot confine them, tools may read and change all that you may" },
 		{ strcmp(c->network, "host") == 0, "sandbox.network is host: commands reach "
 		    "all that this machine reaches, its own services included" },
+		{ c->elicitation, "approvals.elicitation is true: who controls an MCP client that "
+		    "shows dialogs can approve the calls of its session" },
 		{ c->allow_plain && !ats_addr_has_tls(&c->addr) && !ats_addr_is_local(&c->addr),
 		    "sandbox.allow_plain is true: whoever is between brain and its sandboxes can "
 		    "read and change all that passes" },

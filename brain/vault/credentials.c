@@ -64,7 +64,9 @@ finish(struct credential *c, int rc, struct ats_secret *value)
 {
 	size_t len = 0;
 	const void *p = value != NULL ? ats_secret_bytes(value, &len) : NULL;
-	bool changed = rc == 0 && (c->value == NULL || !ats_secret_equal(c->value, p, len));
+	/* What cannot be read any more was taken back, from the processes that have it, too. */
+	bool changed = c->value == NULL ? rc == 0 :
+	    rc < 0 || !ats_secret_equal(c->value, p, len);
 
 	stop_reading(c);
 	if (rc < 0) {
@@ -72,7 +74,7 @@ finish(struct credential *c, int rc, struct ats_secret *value)
 		    c->src->name, c->why.text);
 		c->state = FAILED;
 		c->failed_ms = ats_clock_ms();
-		ats_secret_free(c->value);	/* what cannot be read any more was taken back */
+		ats_secret_free(c->value);
 		c->value = NULL;
 	} else {
 		c->state = HAVE;
@@ -95,7 +97,7 @@ give_up(struct credential *c, int code, const char *why)
 	if (c->why.code == 0)
 		(void)ats_err_set(&c->why, code, "credentials.%s: %s", c->src->name, why);
 	(void)snprintf(id, sizeof(id), CHILD_CREDENTIAL "%s", c->src->name);
-	if (ats_brain_send(c->v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0)
+	if (ats_brain_send(c->v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0 && !c->v->stopping)
 		vault_die(c->v, "the spawner does not answer");
 }
 

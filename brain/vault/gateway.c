@@ -91,7 +91,7 @@ order_kill(struct gateway *g)
 	char id[CHILD_ID_MAX];
 
 	(void)snprintf(id, sizeof(id), CHILD_GATEWAY "%s", name_of(g));
-	if (ats_brain_send(g->v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0)
+	if (ats_brain_send(g->v->spawner, ATS_MSG_KILL, 0, NULL, 0, id) < 0 && !g->v->stopping)
 		vault_die(g->v, "the spawner does not answer");
 }
 
