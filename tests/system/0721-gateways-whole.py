@@ -17,7 +17,31 @@ SCRIPT = """#!/bin/sh
 read -r line
 echo "in: $line"
 echo "token: $TOKEN"
-if test -n "$1"; then echo $$ >> "$1.ran"; cat "$1"; fi
+if test -n "$1"; then echo $$ >> "$1.ran"; exec cat "$1"; fi
+"""
+
+
+SERVER = """\
+#!%s
+import json, os, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}},
+             "serverInfo": {"name": "s", "version": "1"}}
+    elif m["method"] == "tools/list":
+        schema = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
+        r = {"tools": [{"name": n, "description": n, "inputSchema": schema,
+                        "annotations": {"readOnlyHint": n != "write.it"}}
+                       for n in ("echo", "write.it", "hidden")]}
+    else:
+        a = m["params"]
+        if a["arguments"].get("t") == "die":
+            os._exit(1)
+        r = {"content": [{"type": "text", "text": json.dumps(a["arguments"]) + os.environ["K"]}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 """
 
 
@@ -32,13 +56,18 @@ def set_up(home):
     with open(script, "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o755)
         f.write(SCRIPT)
+    server = os.path.join(home.dir, "server")
+    with open(server, "w", encoding="ascii") as f:
+        os.fchmod(f.fileno(), 0o755)
+        f.write(SERVER % sys.executable)
     fifo = os.path.join(home.dir, "fifo")
     os.mkfifo(fifo, 0o600)
     text = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
     home.configure({
         "credentials": {"tok": {"file": token}},
         "audit": {"arguments": True},
-        "gateways": {"box": {
+        "gateways": {"up": {"kind": "mcp", "argv": [server], "credential": "tok",
+                            "credential_env": "K", "allow": ["echo", "write.it"]}, "box": {
             "kind": "command", "credential": "tok", "credential_env": "TOKEN", "tools": {
                 "look": {"description": "Looks.", "input": text, "argv": [script],
                          "read_only": True},
@@ -129,11 +158,31 @@ def _(home):
     ats.matches(text_of(out), "unknown|gateway ended")
     ats.contains(text_of(mcp.answer(call(mcp, "box__look", t="y"))), 'in: {"t":"y"}')
     path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
-    with open(path, encoding="utf-8") as f:
-        lines = [json.loads(x) for x in f]
+
+    def audit():
+        with open(path, encoding="utf-8") as f:
+            return [json.loads(x) for x in f]
+    ats.until(lambda: len(audit()) == 4, "the end is in the log")
+    lines = audit()
     ats.equal([(x["event"], x.get("outcome")) for x in lines],
               [("ordered", None), ("ended", "unknown"), ("ordered", None), ("ended", "done")])
     ats.equal(lines[0]["arguments"], {"t": "x"})
+
+
+@ats.test("tools of an MCP server: listed, asked about, called; its end is no end of brain")
+def _(home):
+    mcp, _ = set_up(home)
+
+    def names():
+        return {t["name"] for t in mcp.answer(mcp.send("tools/list", {}))["result"]["tools"]}
+    ats.until(lambda: "up__echo" in names(), "its tools")
+    ats.equal({n for n in names() if n.startswith("up__")}, {"up__echo", "up__write_it"})
+    ats.equal(text_of(mcp.answer(call(mcp, "up__echo", t="a"))), '{"t": "a"}***')
+    waits = call(mcp, "up__write_it", t="b")
+    approve(home, "up__write_it")
+    ats.equal(text_of(mcp.answer(waits)), '{"t": "b"}***')
+    ats.check(mcp.answer(call(mcp, "up__echo", t="die"))["result"]["isError"])
+    ats.equal(text_of(mcp.answer(call(mcp, "up__echo", t="c"))), '{"t": "c"}***')
 
 
 ats.main()
