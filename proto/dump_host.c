@@ -80,7 +80,7 @@ dump_audit(void)
 	    "for its end. `proto/schema/audit.json` is the same as a JSON Schema; `atsctl audit` reads it.");
 	printf("\n| field | type | meaning |\n|---|---|---|\n");
 #define AUDIT(member, wire, type, doc)                                                   \
-	printf("| `%s` | %s | ", wire, #type[0] == 'U' ? "integer" : #type[0] == 'R' ?       \
+	printf("| `%s` | %s | ", wire, #type[0] == 'U' || #type[0] == 'N' ? "integer" : #type[0] == 'R' ?       \
 	    "JSON" : "string");                                                          \
 	dump_cell(doc);                                                                  \
 	printf(" |\n");
@@ -98,10 +98,10 @@ dump_audit_schema(void)
 	printf("{\n  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
 	       "  \"$id\": \"audit.json\",\n  \"title\": \"A line of the audit log\",\n"
 	       "  \"type\": \"object\",\n  \"additionalProperties\": false,\n"
-	       "  \"required\": [\"time\", \"event\"],\n  \"properties\": {");
+	       "  \"required\": [\"time\", \"event\", \"uid\"],\n  \"properties\": {");
 #define AUDIT(member, wire, type, doc)                                                   \
 	printf("%s\n    \"%s\": { \"type\": \"%s\", \"description\": \"%s\" }", comma, wire,      \
-	    #type[0] == 'U' ? "integer" : #type[0] == 'R' ? "object" : "string", doc);    \
+	    #type[0] == 'U' || #type[0] == 'N' ? "integer" : #type[0] == 'R' ? "object" : "string", doc);    \
 	comma = ",";
 #include "proto/audit.def"
 #undef AUDIT

@@ -72,11 +72,13 @@ ask_audit(struct vault *v, const struct ask *a, const char *event, const char *o
     const char *text, struct ats_err *err)
 {
 	struct ats_buf masked ATS_CLEANUP_BUF = { 0 };
+	char call[32];
 	struct audit_line l = { .event = event, .uid = a->uid, .session = a->session,
-		.call = a->id, .gateway = a->gateway != NULL ? a->gateway->src->conf.name : NULL,
+		.call = call, .gateway = a->gateway != NULL ? a->gateway->src->conf.name : NULL,
 		.tool = a->tool, .sha256 = a->sha256, .rule = a->rule, .approval = a->approval,
 		.way = a->way, .grant = a->grant, .outcome = outcome, .text = text };
 
+	(void)snprintf(call, sizeof(call), "c-%llu", (unsigned long long)a->id);
 	if (a->effect != POLICY_NONE)
 		l.decision = policy_effect_name(a->effect);
 	if (code != 0)

@@ -113,6 +113,7 @@ rotate(struct audit *a)
 #define PUT_U64(w, wire, v)                                                              \
 	if ((v) != 0)                                                                    \
 		ats_json_w_u64(w, wire, v)
+#define PUT_NUM(w, wire, v) ats_json_w_u64(w, wire, v)
 #define PUT_RAW(w, wire, v)                                                              \
 	if ((v).n > 0)                                                                   \
 		ats_json_w_raw(w, wire, (v).p, (v).n)

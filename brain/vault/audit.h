@@ -13,6 +13,7 @@
 
 #define AUDIT_STR(m) const char *m;
 #define AUDIT_U64(m) uint64_t m;
+#define AUDIT_NUM(m) uint64_t m;
 #define AUDIT_RAW(m) struct ats_slice m;
 /* Borrowed. NULL, empty or 0 is absent; time is filled in. */
 struct audit_line {
@@ -22,6 +23,7 @@ struct audit_line {
 };
 #undef AUDIT_STR
 #undef AUDIT_U64
+#undef AUDIT_NUM
 #undef AUDIT_RAW
 
 struct audit;

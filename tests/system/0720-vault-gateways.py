@@ -145,6 +145,11 @@ def _(home):
     ats.equal([(x.get("outcome"), x.get("code")) for x in lines],
               [(None, None), ("done", None), (None, None), ("failed", "cancelled")])
     ats.check(not any("arguments" in x for x in lines))
+    with open(os.path.join(ats.TOP, "proto", "schema", "audit.json"), encoding="utf-8") as f:
+        known = json.load(f)
+    for x in lines:
+        ats.equal(set(x) - set(known["properties"]), set())
+        ats.equal(set(known["required"]) - set(x), set())
     path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
     ats.equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)
 
@@ -567,7 +572,7 @@ def _(home):
         ats.equal(e.state(call)[0], STARTED)
         g.expect("GW_ORDER")
         g.say("GW_ENDED", call, 0)
-    ats.until(lambda: rig.audit()[-1]["event"] == "ended" and rig.audit()[-1]["call"] == 29, "lines")
+    ats.until(lambda: rig.audit()[-1]["event"] == "ended" and rig.audit()[-1]["call"] == "c-29", "lines")
     kept = sorted(n for n in os.listdir(where) if n.startswith("audit"))
     ats.equal(kept, ["audit.jsonl"] + ["audit.jsonl.%d" % i for i in range(1, 5)])
     ats.check(all(os.stat(os.path.join(where, n)).st_size <= 65536 for n in kept))
@@ -600,7 +605,7 @@ def _(home):
     with open(log, "rb") as f:
         lines = f.read().split(b"\n")
     ats.equal(lines[0], b'{"time":1,"ev')
-    ats.equal(json.loads(lines[1])["call"], 3)
+    ats.equal(json.loads(lines[1])["call"], "c-3")
 
 
 @ats.test("a tool of the sandbox: a person says yes, and nothing else happens")
