@@ -224,8 +224,10 @@ static const struct {
 	LIMIT("message between host processes", ATS_IPC_MAX, "the peer is dropped (protocol)"),
 	LIMIT("arguments of a call of a gateway's tool", ATS_GATEWAY_ARGS_MAX, "refused (too_big)"),
 	LIMIT("gateway in the configuration, without white space", ATS_GW_OBJECT_MAX, "bad_config"),
-	LIMIT("tools of a gateway", ATS_GW_TOOLS_MAX, "bad_config; an MCP server with more is ended"),
-	LIMIT("what is said of one tool", ATS_GW_TOOL_JSON_MAX, "bad_config; of an MCP server left out"),
+	LIMIT("tools of a gateway", ATS_GW_TOOLS_MAX, "bad_config; an MCP server with more is "
+	    "ended"),
+	LIMIT("what is said of one tool", ATS_GW_TOOL_JSON_MAX, "bad_config; of an MCP server "
+	    "left out"),
 	LIMIT("descriptors in one message", ATS_FD_PASS_MAX, "all are closed (protocol)"),
 };
 

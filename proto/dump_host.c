@@ -75,13 +75,16 @@ int
 dump_audit(void)
 {
 	dump_head("Audit log", "proto/audit.def",
-	    "`STATE/vault/audit.jsonl` (and `.1` to `.4`, the newest first): one JSON object a line for\n"
-	    "each decision about a call of a gateway's tool or about one that a person is asked for, and\n"
-	    "for its end. `proto/schema/audit.json` is the same as a JSON Schema; `atsctl audit` reads it.");
+	    "`STATE/vault/audit.jsonl` (and `.1` to `.4`, the newest first): one JSON object a "
+	    "line for\n"
+	    "each decision about a call of a gateway's tool or about one that a person is asked "
+	    "for, and\n"
+	    "for its end. `proto/schema/audit.json` is the same as a JSON Schema; `atsctl audit` "
+	    "reads it.");
 	printf("\n| field | type | meaning |\n|---|---|---|\n");
 #define AUDIT(member, wire, type, doc)                                                   \
-	printf("| `%s` | %s | ", wire, #type[0] == 'U' || #type[0] == 'N' ? "integer" : #type[0] == 'R' ?       \
-	    "JSON" : "string");                                                          \
+	printf("| `%s` | %s | ", wire, #type[0] == 'U' || #type[0] == 'N' ? "integer" :        \
+	    #type[0] == 'R' ? "JSON" : "string");                                        \
 	dump_cell(doc);                                                                  \
 	printf(" |\n");
 #include "proto/audit.def"
@@ -101,7 +104,8 @@ dump_audit_schema(void)
 	       "  \"required\": [\"time\", \"event\", \"uid\"],\n  \"properties\": {");
 #define AUDIT(member, wire, type, doc)                                                   \
 	printf("%s\n    \"%s\": { \"type\": \"%s\", \"description\": \"%s\" }", comma, wire,      \
-	    #type[0] == 'U' || #type[0] == 'N' ? "integer" : #type[0] == 'R' ? "object" : "string", doc);    \
+	    #type[0] == 'U' || #type[0] == 'N' ? "integer" :                               \
+	    #type[0] == 'R' ? "object" : "string", doc);                                 \
 	comma = ",";
 #include "proto/audit.def"
 #undef AUDIT

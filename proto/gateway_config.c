@@ -126,7 +126,8 @@ ats_gw_check_name(const char *name, struct ats_err *err)
 	    strstr(name, "__") != NULL || name[n - 1] == '_' ||
 	    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != n)
 		return ats_err_set(err, ATS_E_CONFIG,
-		    "gateways.%.100s: a name is at most %d of a-z, 0-9, _ and -, begins with a letter, "
+		    "gateways.%.100s: a name is at most %d of a-z, 0-9, _ and -, begins with a "
+		    "letter, "
 		    "does not end with _ and has no __", name, ATS_GATEWAY_NAME_MAX);
 	return 0;
 }
@@ -144,7 +145,8 @@ check_http(const struct ats_gw_in *in, struct ats_gw_config *c, bool says_auth)
 	if (c->auth == ATS_GW_AUTH_NONE && c->credential != NULL)
 		return ats_gw_wrong(in, "credential", "is not used: \"auth\" is none");
 	if (!c->url.tls && c->credential != NULL && !c->allow_private)
-		return ats_gw_wrong(in, "url", "http:// shows the credential to whoever is between; "
+		return ats_gw_wrong(in, "url", "http:// shows the credential to whoever is "
+		    "between; "
 		    "use https://, or for a server of your own network \"allow_private\": true");
 	for (size_t i = 0; c->credential != NULL && c->auth != ATS_GW_AUTH_QUERY &&
 	     i < c->headers.n; i++)
@@ -185,7 +187,8 @@ static int
 check_mcp(const struct ats_gw_in *in, struct ats_gw_config *c, bool says_auth)
 {
 	if (c->has_url == (c->argv.n > 0))
-		return ats_gw_wrong(in, "", "needs an \"argv\" (a program) or a \"url\" (a server), "
+		return ats_gw_wrong(in, "", "needs an \"argv\" (a program) or a \"url\" (a "
+		    "server), "
 		    "and not both");
 	if (c->has_url) {
 		if (c->env.n > 0 || c->cwd != NULL || c->credential_env != NULL ||

@@ -74,7 +74,7 @@ struct ats_gw_url {
 	bool tls;
 	char host[256];			/* lower case; an IPv6 address without brackets */
 	uint16_t port;
-	char *path;			/* owned; before each tool's path: "" or "/x", no '/' at the end */
+	char *path;			/* owned; before each tool's path: "" or "/x" without '/' */
 };
 
 struct ats_gw_config {

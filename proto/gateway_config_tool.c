@@ -112,7 +112,8 @@ take_input(const struct ats_gw_in *in, const char *key, const struct ats_json_va
 		ats_json_iter_init(&it, props.raw);
 		while (ats_json_next(&it, &name, &p))
 			if (p.type != ATS_JSON_OBJECT && p.type != ATS_JSON_BOOL)
-				return ats_gw_wrong(in, key, "the property \"%.*s\" must be a schema",
+				return ats_gw_wrong(in, key, "the property \"%.*s\" must be a "
+				    "schema",
 				    (int)(name.n < 100 ? name.n : 100), name.p);
 	}
 	if (ats_json_get(v->raw, "required", &required))
@@ -120,7 +121,8 @@ take_input(const struct ats_gw_in *in, const char *key, const struct ats_json_va
 	for (size_t i = 0; rc == 0 && i < t->required.n; i++)
 		if (props.type != ATS_JSON_OBJECT ||
 		    !ats_json_get(props.raw, t->required.v[i], &p))
-			rc = ats_gw_wrong(in, key, "required names \"%.100s\", which is no property",
+			rc = ats_gw_wrong(in, key, "required names \"%.100s\", which is no "
+			    "property",
 			    t->required.v[i]);
 	if (rc < 0)
 		return rc;
@@ -197,11 +199,13 @@ check_args(const struct ats_gw_in *in, const char *key, const struct ats_gw_tool
 		if (!of->v[i].is_arg)
 			continue;
 		if (!has_property(t, arg))
-			return ats_gw_wrong(in, key, "{%.100s} is no property of input; add it there",
+			return ats_gw_wrong(in, key, "{%.100s} is no property of input; add it "
+			    "there",
 			    arg);
 		if (must && !is_required(t, arg))
 			return ats_gw_wrong(in, key,
-			    "{%.100s} must be among input's \"required\": no path is without it", arg);
+			    "{%.100s} must be among input's \"required\": no path is without "
+			    "it", arg);
 	}
 	return 0;
 }
@@ -357,7 +361,8 @@ ats_gw_take_tools(const struct ats_gw_in *in, const char *key, const struct ats_
 		if (c->ntools >= ATS_GW_TOOLS_MAX)
 			rc = ats_gw_wrong(in, key, "has more than %d tools", ATS_GW_TOOLS_MAX);
 		else if (r.tool.name == NULL || strlen(r.tool.name) >= ATS_GW_TOOL_NAME_MAX)
-			rc = ats_gw_wrong(&inner, "", "the name is longer than %d bytes, or has a NUL",
+			rc = ats_gw_wrong(&inner, "", "the name is longer than %d bytes, or has a "
+			    "NUL",
 			    ATS_GW_TOOL_NAME_MAX - 1);
 		else if (e.type != ATS_JSON_OBJECT)
 			rc = ats_gw_wrong(&inner, "", "must be an object");

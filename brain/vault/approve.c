@@ -56,8 +56,8 @@ approve_ask(struct vault *v, struct ask *a, struct ats_err *err)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	rc = approvals_add(d->approvals, &ask, now, &p, NULL);
 	if (rc == -ATS_E_FULL)
-		return ats_err_set(err, ATS_E_FULL, "As many calls as may wait for a person's approval "
-		    "wait already (limits.approvals). It was not run; tell the user.");
+		return ats_err_set(err, ATS_E_FULL, "As many calls as may wait for a person's "
+		    "approval wait already (limits.approvals). It was not run; tell the user.");
 	if (rc < 0)
 		return ats_err_set(err, -rc, "Nobody can be asked: %s. It was not run.",
 		    ats_err_text(rc));
@@ -128,7 +128,7 @@ on_expiry(evutil_socket_t fd, short what, void *arg)
 	engine_sync(v);
 }
 
-/* ---- of clients -------------------------------------------------------------------------------- */
+/* ---- of clients --------------------------------------------------------------------- */
 
 int
 approve_check_way(const struct vault *v, const char *way, struct ats_err *err)
@@ -185,7 +185,7 @@ approve_yes(struct vault *v, uint64_t uid, const char *id, const char *sha256, c
 	(void)snprintf(a->way, sizeof(a->way), "%s", way);
 	a->grant = used;
 	leave(v, a, p, "approved", "approved", 0, NULL);
-	if (rc < 0) {			/* the table is full of others, or something is wrong here */
+	if (rc < 0) {			/* the table is full of others, or it is our fault */
 		ask_end(v, a, ATS_E_DENIED, "It was approved, but that could not be used. It was "
 		    "not run; call again.");
 		rc = ats_err_set(err, ATS_E_STATE, "it was approved, but could not be run");

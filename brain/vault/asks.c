@@ -100,7 +100,7 @@ note(struct vault *v, const struct ask *a, const char *event, const char *outcom
 	(void)!ask_audit(v, a, event, outcome, code, text, NULL);
 }
 
-/* ---- what becomes of them ---------------------------------------------------------------------- */
+/* ---- what becomes of them ----------------------------------------------------------- */
 
 static void
 end_refused(struct vault *v, struct ask *a, int code, const char *text)
@@ -134,8 +134,8 @@ permit_in_sandbox(struct vault *v, struct ask *a)
 	struct ats_err err = { 0 };
 
 	if (ask_audit(v, a, "permitted", NULL, 0, NULL, &err) < 0) {
-		end_refused(v, a, ATS_E_NOSPC, "It was not run: the audit log cannot be written. Tell "
-		    "the user; brain.log has more.");
+		end_refused(v, a, ATS_E_NOSPC, "It was not run: the audit log cannot be written. "
+		    "Tell the user; brain.log has more.");
 		return;
 	}
 	set_state(v, a, ASK_OVER);
@@ -195,8 +195,8 @@ asks_gateway_failed(struct gateway *g, const struct ats_err *why)
 	struct ask *a;
 	char text[sizeof(a->why.text)];
 
-	(void)snprintf(text, sizeof(text), "It was not started: %.380s. Tell the user; calling again "
-	    "now will not help.", why->text);
+	(void)snprintf(text, sizeof(text), "It was not started: %.380s. Tell the user; calling "
+	    "again now will not help.", why->text);
 	TAILQ_FOREACH(a, &v->decide->asks, link) {
 		if (a->gateway != g || a->state != ASK_READY)
 			continue;
@@ -219,8 +219,8 @@ asks_gateway_lost(struct gateway *g)
 			end_refused(v, a, ATS_E_LOST, "its gateway ended while it ran");
 		} else if (a->state == ASK_STARTED) {
 			note(v, a, "not_started", "not_started", ATS_E_NOT_STARTED, NULL);
-			end_refused(v, a, ATS_E_NOT_STARTED, "It was not started: its gateway ended "
-			    "just then. It can be called again.");
+			end_refused(v, a, ATS_E_NOT_STARTED, "It was not started: its gateway "
+			    "ended just then. It can be called again.");
 		}
 	}
 }
@@ -269,7 +269,7 @@ asks_engine_gone(struct vault *v)
 	}
 }
 
-/* ---- what is owed -------------------------------------------------------------------------------- */
+/* ---- what is owed ------------------------------------------------------------------- */
 
 /* -ATS_E_AGAIN: no more now. 0: a is told; *ret_gone: and is not there any more. */
 static int
@@ -298,8 +298,8 @@ start(struct vault *v, struct ask *a)
 	struct ats_err err = { 0 };
 
 	if (ask_audit(v, a, "ordered", NULL, 0, NULL, &err) < 0)
-		end_refused(v, a, ATS_E_NOSPC, "It was not run: the audit log cannot be written. Tell "
-		    "the user; brain.log has more.");
+		end_refused(v, a, ATS_E_NOSPC, "It was not run: the audit log cannot be written. "
+		    "Tell the user; brain.log has more.");
 	else
 		owe(a, GATEWAY_STARTED);
 }

@@ -11,7 +11,7 @@
 #include "brain/vault/sources.h"
 #include "brain/vault/register.h"
 
-#define CLIENT_GONE_MAX 64		/* APPROVAL_GONE that wait for it to read; then it is dropped */
+#define CLIENT_GONE_MAX 64		/* APPROVAL_GONE that it has to read; then it is dropped */
 
 struct event;
 struct vault;

@@ -130,7 +130,8 @@ check_rules(const struct config *c, struct ats_err *err)
 	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &effect)) != NULL; i++)
 		if (policy_rules_gateway(c->rules, i, name, sizeof(name)) &&
 		    sources_gateway(&c->sources, name) == NULL)
-			return ats_err_set(err, ATS_E_CONFIG, "\"permissions\": \"%.100s\" is about the "
+			return ats_err_set(err, ATS_E_CONFIG, "\"permissions\": \"%.100s\" is "
+			    "about the "
 			    "gateway %s, which is not in \"gateways\"", text, name);
 	return 0;
 }

@@ -46,7 +46,8 @@ find_path(const struct credential_source *s, char out[ATS_PATH_MAX], struct ats_
 		n = snprintf(out, ATS_PATH_MAX, "%s", s->at);
 	else if (dir == NULL || dir[0] != '/')
 		return ats_err_set(err, ATS_E_NOENT, "credentials.%s: there is no "
-		    "$CREDENTIALS_DIRECTORY: brain must be started by a unit with LoadCredential=%s:"
+		    "$CREDENTIALS_DIRECTORY: brain must be started by a unit with "
+		    "LoadCredential=%s:"
 		    "PATH", s->name, s->at);
 	else
 		n = snprintf(out, ATS_PATH_MAX, "%s/%s", dir, s->at);

@@ -13,7 +13,7 @@
 #include "brain/vault/register.h"
 #include "proto/brain.h"
 
-#define ASKS_OVER 64			/* more than run and wait: answers that the engine owes to read */
+#define ASKS_OVER 64			/* more than run and wait: answers not read yet */
 #define ASKS_BYTES (64u << 20)		/* of the arguments of all */
 #define WAY_MAX 96			/* "elicitation NAME", with the NUL */
 
@@ -63,7 +63,7 @@ struct decide {
 	uint64_t epoch;			/* of this vault: no grant outlives it */
 	struct event *expiry;
 	uint64_t serial;		/* of the last one that waited */
-	int64_t clock_ms;		/* what is added to the monotonic clock: it looks like the time */
+	int64_t clock_ms;		/* added to the monotonic clock: it looks like the time */
 };
 
 /* ---- decide.c -------------------------------------------------------------------------- */

@@ -252,7 +252,8 @@ order_process(struct gateway *g, struct ats_err *err)
 		return ats_err_sys(err, "socketpair");
 	rc = ats_fd_nonblock(pair[0], true);
 	if (rc == 0)
-		rc = ats_brain_send(g->v->spawner, ATS_MSG_START_GATEWAY, 0, &pair[1], 1, name_of(g));
+		rc = ats_brain_send(g->v->spawner, ATS_MSG_START_GATEWAY, 0, &pair[1], 1,
+		    name_of(g));
 	(void)close(pair[1]);
 	g->fd = pair[0];
 	g->rd = event_new(g->v->base, g->fd, EV_READ | EV_PERSIST, on_readable, g);

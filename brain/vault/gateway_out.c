@@ -116,7 +116,8 @@ sync_link(struct gateway *g)
 	if (g->life != GW_TAKES)
 		return 0;
 	if (!g->linked && (rc = make_link(g)) < 0) {
-		ats_log(ATS_LOG_ERROR, "a gateway cannot be linked", "gateway=%s", g->src->conf.name);
+		ats_log(ATS_LOG_ERROR, "a gateway cannot be linked", "gateway=%s",
+		    g->src->conf.name);
 		return 0;
 	}
 	if (g->engine_end >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One gateway of the configuration. Input: which allocation fails, then the object's text. What is
- * read has only what the vault and ats-gateway rely on, and each tool has its JSON for tools/list. */
+ * read has what the vault and ats-gateway rely on, and each tool has its JSON for tools/list. */
 #include "common/json.h"
 #include "proto/gateway_config.h"
 #include "tests/fuzz/fuzz.h"

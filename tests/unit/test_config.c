@@ -427,7 +427,8 @@ START_TEST(rules_of_permissions_are_read)
 		{ "{\"permissions\":{\"gateway_default\":\"reads\"}}",
 		    "\"permissions.gateway_default\" must be allow_reads, ask, deny or allow" },
 		{ "{\"permissions\":{\"denied\":[]}}", "permissions.denied" },
-		{ "{\"permissions\":{\"deny\":[\"nobody__*\"]}}", "the gateway nobody, which is not in" },
+		{ "{\"permissions\":{\"deny\":[\"nobody__*\"]}}", "the gateway nobody, which is "
+		    "not in" },
 	};
 	enum policy_effect effect = POLICY_NONE;
 
@@ -440,7 +441,8 @@ START_TEST(rules_of_permissions_are_read)
 	ck_assert_uint_eq(policy_rules_count(conf.rules), 0);
 	ck_assert_int_eq(conf.gateway_policy, POLICY_ALLOW_READS);
 	config_done(&conf);
-	ck_assert_msg(parse("{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],\"deny\":[\"Bash(rm:*)\"],"
+	ck_assert_msg(parse("{\"permissions\":{\"allow\":[\"Bash(ls:*)\"],\"deny\":[\"Bash(rm:*"
+	    ")\"],"
 			    "\"gateway_default\":\"deny\"}}") == 0, "%s", err.text);
 	ck_assert_str_eq(policy_rules_text(conf.rules, 0, &effect), "Bash(rm:*)");
 	ck_assert_int_eq(effect, POLICY_DENY);

@@ -19,7 +19,8 @@ parse(const char *text, struct ats_gw_config *c, struct ats_err *err)
 #define TEXTS "\"description\":\"d\",\"input\":{\"type\":\"object\",\"properties\":{" \
 	"\"owner\":{\"type\":\"string\"},\"q\":{\"type\":\"string\"},\"n\":true}," \
 	"\"required\":[\"owner\"]}"
-#define GET "\"method\":\"GET\",\"path\":\"/r/{owner}.json\",\"query\":{\"q\":\"x {q}\",\"n\":\"{n}\"}"
+#define GET "\"method\":\"GET\",\"path\":\"/r/{owner}.json\"," \
+	"\"query\":{\"q\":\"x {q}\",\"n\":\"{n}\"}"
 #define POST "\"method\":\"POST\",\"path\":\"/r/{owner}\""
 #define HTTP(keys, tool) "{\"kind\":\"http\",\"url\":\"https://a.example\"" keys \
 	",\"tools\":{\"t\":{" TEXTS "," tool "}}}"
@@ -40,7 +41,8 @@ START_TEST(a_gateway_over_http_is_read)
 	ck_assert_int_eq(parse("{\"tools\":{\"t\":{" TEXTS "," GET ",\"read_only\":true,"
 	    "\"permission\":\"ask\",\"timeout_ms\":500},\"w\":{" TEXTS "," POST
 	    ",\"body\":\"json\",\"destructive\":false}},\"credential\":\"tok\",\"kind\":\"http\","
-	    "\"url\":\"https://API.Example:8443/v1/\",\"headers\":{\"Accept\":\"a/b\"}}", &c, &err), 0);
+	    "\"url\":\"https://API.Example:8443/v1/\",\"headers\":{\"Accept\":\"a/b\"}"
+	    "}", &c, &err), 0);
 	ck_assert_int_eq(c.kind, ATS_GW_HTTP);
 	ck_assert_str_eq(c.credential, "tok");
 	ck_assert_int_eq(c.auth, ATS_GW_AUTH_BEARER);
@@ -89,7 +91,8 @@ START_TEST(hosts_and_ports_are_read)
 	static const char *const bad[] = { "https://", "https:///x", "https://h:", "https://h:0",
 		"https://h:65536", "https://h:1x", "https://h: 1", "https://h:+1", "https://[::1",
 		"https://[x]", "https://[::1]x", "https://[]", "https://u@h", "https://u:p@h",
-		"https://h?q", "https://h#f", "https://h/{x}", "https://h/../x", "https://h/%2E%2e/x",
+		"https://h?q", "https://h#f", "https://h/{x}", "https://h/../x", "https://h/"
+		    "%2E%2e/x",
 		"https://h/a b", "https://h/%4", "ftp://h", "//h", "https:/h", "https://h\\\\x",
 		"https://h\xc3\xa9", "https://h,x", "https://[fe80::1%25eth0]" };
 	char text[300];
@@ -118,18 +121,22 @@ START_TEST(what_is_right_is_read)
 		HTTP("", GET),
 		HTTP(",\"auth\":\"none\"", POST ",\"body\":\"form\""),
 		HTTP(",\"credential\":\"c\",\"auth\":\"basic:me\"", GET),
-		HTTP(",\"credential\":\"c\",\"auth\":\"header:X-Key\",\"headers\":{\"Authorization\":"
+		HTTP(",\"credential\":\"c\",\"auth\":\"header:X-Key\",\"headers\":{\"Authorizatio"
+		    "n\":"
 		    "\"fixed\"}", GET),
 		HTTP(",\"credential\":\"c\",\"auth\":\"query:key\",\"ca\":\"/ca.pem\"", GET),
 		COMMAND("", "\"description\":\"d\",\"argv\":[\"/bin/x\",\"\"]"),
-		COMMAND(",\"credential\":\"c\",\"credential_env\":\"T\",\"env\":{\"A\":\"\"},\"cwd\":\"/\"",
+		COMMAND(",\"credential\":\"c\",\"credential_env\":\"T\",\"env\":{\"A\":\"\"}"
+		    ",\"cwd\":\"/\"",
 		    "\"description\":\"d\",\"argv\":[\"/bin/x\"],\"idempotent\":true"),
 		COMMAND(",\"credential\":\"c\",\"credential_fd\":3",
 		    "\"description\":\"d\",\"argv\":[\"/bin/x\"]"),
 		MCP(",\"argv\":[\"/bin/x\"]"),
-		MCP(",\"argv\":[\"/bin/x\"],\"allow\":[],\"tools\":{\"a.b/c\":{\"read_only\":true}}"),
+		MCP(",\"argv\":[\"/bin/x\"],\"allow\":[],\"tools\":{\"a.b/c\":{\"read_only\":true}"
+		    "}"),
 		MCP(",\"url\":\"https://h/mcp\",\"credential\":\"c\",\"timeout_ms\":100"),
-		MCP(",\"url\":\"http://localhost/mcp\",\"credential\":\"c\",\"allow_private\":true"),
+		MCP(",\"url\":\"http://localhost/mcp\",\"credential\":\"c\",\"allow_private\":tru"
+		    "e"),
 	};
 	struct ats_gw_config c;
 	struct ats_err err;
@@ -161,7 +168,8 @@ START_TEST(what_is_wrong_is_named)
 		{ HTTP(",\"credential\":\"c\",\"auth\":\"basic:a:b\"", GET), ".auth:" },
 		{ HTTP(",\"credential\":\"c\",\"auth\":\"header:a b\"", GET), ".auth:" },
 		{ HTTP(",\"credential\":\"c\",\"auth\":\"query:q\"", GET), ".tools:" },
-		{ HTTP(",\"credential\":\"c\",\"headers\":{\"authorization\":\"x\"}", GET), ".headers:" },
+		{ HTTP(",\"credential\":\"c\",\"headers\":{\"authorization\":\"x\"}", GET), ".head"
+		    "ers:" },
 		{ HTTP(",\"headers\":{\"Host\":\"x\"}", GET), ".headers:" },
 		{ HTTP(",\"headers\":{\"a\":\"x\\r\\ny: z\"}", GET), ".headers:" },
 		{ HTTP(",\"headers\":{\"a:b\":\"x\"}", GET), ".headers:" },
@@ -175,7 +183,8 @@ START_TEST(what_is_wrong_is_named)
 		{ "{\"kind\":\"http\",\"tools\":{\"t\":{" TEXTS "," GET "}}}", ".url:" },
 		{ "{\"kind\":\"http\",\"url\":\"http://h\",\"credential\":\"c\",\"tools\":{\"t\":{"
 		    TEXTS "," GET "}}}", ".url:" },
-		{ "{\"kind\":\"http\",\"url\":\"https://h\",\"tools\":{\"a.b\":{" TEXTS "," GET "}}}",
+		{ "{\"kind\":\"http\",\"url\":\"https://h\",\"tools\":{\"a.b\":{" TEXTS "," GET "}"
+		    "}}",
 		    ".tools.a.b:" },
 		{ "{\"kind\":\"http\",\"url\":\"https://h\",\"tools\":{\"\":{" TEXTS "," GET "}}}",
 		    ".tools.:" },
@@ -207,20 +216,25 @@ START_TEST(what_is_wrong_is_named)
 		{ HTTP("", POST ",\"body\":\"text:{q}\""), ".tools.t.body:" },
 		{ HTTP("", POST ",\"body\":\"text:{owner}\""), ".tools.t.input:" },
 		{ HTTP("", GET ",\"permission\":\"never\""), ".tools.t.permission:" },
-		{ HTTP("", GET ",\"read_only\":true,\"destructive\":true"), ".tools.t.destructive:" },
+		{ HTTP("", GET ",\"read_only\":true,\"destructive\":true"), ".tools.t.destructive"
+		    ":" },
 		{ HTTP("", GET ",\"argv\":[\"/x\"]"), ".tools.t.argv:" },
 		{ COMMAND("", "\"argv\":[\"/x\"]"), ".tools.t.description:" },
 		{ COMMAND("", "\"description\":\"d\""), ".tools.t.argv:" },
 		{ COMMAND("", "\"description\":\"d\",\"argv\":[]"), ".tools.t.argv:" },
 		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"x\"]"), ".tools.t.argv:" },
 		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\",1]"), ".tools.t.argv:" },
-		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"array\"}"),
+		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"arra"
+		    "y\"}"),
 		    ".tools.t.input:" },
-		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"object\","
+		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"objec"
+		    "t\","
 		    "\"properties\":[]}"), ".tools.t.input:" },
-		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"object\","
+		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"objec"
+		    "t\","
 		    "\"properties\":{\"a\":1}}"), ".tools.t.input:" },
-		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"object\","
+		{ COMMAND("", "\"description\":\"d\",\"argv\":[\"/x\"],\"input\":{\"type\":\"objec"
+		    "t\","
 		    "\"required\":[\"a\"]}"), ".tools.t.input:" },
 		{ COMMAND(",\"credential\":\"c\"", "\"description\":\"d\",\"argv\":[\"/x\"]"),
 		    ".credential:" },
@@ -234,7 +248,8 @@ START_TEST(what_is_wrong_is_named)
 		    "\"description\":\"d\",\"argv\":[\"/x\"]"), ".credential_env:" },
 		{ COMMAND(",\"credential\":\"c\",\"credential_env\":\"X\",\"env\":{\"X\":\"\"}",
 		    "\"description\":\"d\",\"argv\":[\"/x\"]"), ".env:" },
-		{ COMMAND(",\"env\":{\"1\":\"\"}", "\"description\":\"d\",\"argv\":[\"/x\"]"), ".env:" },
+		{ COMMAND(",\"env\":{\"1\":\"\"}", "\"description\":\"d\",\"argv\":[\"/x\"]"), ".e"
+		    "nv:" },
 		{ COMMAND(",\"cwd\":\"x\"", "\"description\":\"d\",\"argv\":[\"/x\"]"), ".cwd:" },
 		{ MCP(""), ":" },
 		{ MCP(",\"argv\":[\"/x\"],\"url\":\"https://h\""), ":" },
@@ -265,7 +280,8 @@ END_TEST
 START_TEST(names_are_judged)
 {
 	static const char *const good[] = { "a", "git-hub_2", "abcdefghijklmnopqrstuvwxyz012345" };
-	static const char *const bad[] = { "", "A", "1a", "-a", "a__b", "a_", "ats", "ats-tools", "a.b",
+	static const char *const bad[] = { "", "A", "1a", "-a", "a__b", "a_", "ats", "ats-tool"
+	    "s", "a.b",
 		"abcdefghijklmnopqrstuvwxyz0123456" };
 	char out[ATS_GATEWAY_TOOL_MAX], tool[64];
 	struct ats_err err;
@@ -294,7 +310,8 @@ START_TEST(a_tool_is_told_as_json)
 	struct ats_err err;
 
 	ats_buf_init(&out, 4096);
-	ck_assert_int_eq(parse(COMMAND("", "\"description\":\"say \\\"x\\\"\",\"argv\":[\"/x\"]"), &c,
+	ck_assert_int_eq(parse(COMMAND("", "\"description\":\"say \\\"x\\\"\",\"argv\":[\"/"
+	    "x\"]"), &c,
 	    &err), 0);
 	ck_assert_int_eq(ats_gw_tool_json(&c, &c.tools[0], &out), 0);
 	ck_assert_str_eq(out.data, "{\"description\":\"say \\\"x\\\"\",\"inputSchema\":{\"type\":"
