@@ -162,10 +162,11 @@ def _(home):
     def audit():
         with open(path, encoding="utf-8") as f:
             return [json.loads(x) for x in f]
-    ats.until(lambda: len(audit()) == 4, "the end is in the log")
+    ats.until(lambda: audit()[-1].get("outcome") == "done", "the end is in the log")
     lines = audit()
-    ats.equal([(x["event"], x.get("outcome")) for x in lines],
-              [("ordered", None), ("ended", "unknown"), ("ordered", None), ("ended", "done")])
+    # What only reads may have met the gateway that was ending, and was asked for again.
+    ats.equal([(x["event"], x.get("outcome")) for x in lines if x["tool"] == "box__wait"],
+              [("ordered", None), ("ended", "unknown")])
     ats.equal(lines[0]["arguments"], {"t": "x"})
 
 
