@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
-from vault_rig import REFUSED, STARTED, WAITS, VaultRig, sha256
+from vault_rig import STARTED, WAITS, VaultRig, sha256
 
 INVAL, PERM, FULL, AGAIN, NOTFILE, JSON_CODE = 4, 7, 8, 9, 16, 11
 FIELD, UNKNOWN_TOOL, UNKNOWN_ID, CANCELLED, LOST, NOT_STARTED, DENIED = \
