@@ -7,7 +7,7 @@
 #include "brain/ctl/brain.h"
 
 #define DENY_SEQ 1u
-#define REASON_MAX 1000u	/* bytes; the agent reads it */
+#define REASON_MAX 240u		/* bytes; the vault passes on no more of it to the agent */
 
 static int
 deny(struct ctl *c, const char *id, const char *reason)

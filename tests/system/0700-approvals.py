@@ -169,7 +169,7 @@ def _(home):
     ats.equal(b.decided, [("DENY", id, "not ünder my name", "terminal")])
     ats.contains(home.ctl("deny", id, code=1).stderr, b"no approval of this id waits")
     ats.contains(home.ctl("deny", "a-../../x", code=1).stderr, b"no id")
-    home.ctl("deny", id, "--reason", "x" * 1001, code=2)
+    home.ctl("deny", id, "--reason", "x" * 241, code=2)
     t = approve(home, id)
     ats.contains(t.end(1), b"no approval of this id waits")
     b.refuse = (7, "of another user")
