@@ -78,8 +78,6 @@ show(const struct approving *p, struct ats_err *err)
 	rc = approval_show(&b, &p->a);
 	if (rc == 0)
 		rc = ats_buf_add_str(&b, "\nLet ");
-	if (rc == 0 && p->a.gateway[0] != '\0')
-		rc = ats_buf_addf(&b, "%s: ", p->a.gateway);
 	if (rc == 0)
 		rc = safe_text(&b, p->a.tool, strlen(p->a.tool));
 	if (rc == 0)
