@@ -9,11 +9,12 @@ import ats
 
 
 class Client(ats.Rpc):
-    """atsctl mcp on pipes; --no-start, so that only the scripted brain is used."""
+    """atsctl mcp on pipes; without start only a brain that runs, or is scripted, is used."""
 
-    def __init__(self, home, *args):
+    def __init__(self, home, *args, start=False):
         super().__init__()
-        self.process = home.popen(ats.program("atsctl"), "--no-start", "mcp", *args,
+        self.process = home.popen(ats.program("atsctl"), *([] if start else ["--no-start"]),
+                                  "mcp", *args,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
 

@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import re
+import signal
+import subprocess
 
 import ats
 
@@ -48,3 +50,27 @@ class Shim:
 
     def names(self):
         return sorted(os.listdir(self.dir))
+
+
+class Server:
+    """atsctl relay over a directory of its own in the workspace."""
+
+    def __init__(self, home, *args, name="relay", make=True):
+        self.dir = os.path.join(home.ws, name)
+        if make:
+            os.makedirs(self.dir, exist_ok=True)
+        self.process = home.popen(ats.program("atsctl"), "--no-start", "relay", self.dir, *args,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.shim = Shim(self.dir)
+
+    def ready(self):
+        line = self.process.stdout.readline()
+        if line != b"READY\n":
+            raise ats.Failure("%r, %r" % (line, self.process.stderr.read()))
+        return self
+
+    def end(self, code=0):
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=ats.TIMEOUT)
+        ats.equal((self.process.returncode, out), (code, b""), err)
+        return err.decode()

@@ -3,16 +3,14 @@
 """atsctl relay against a scripted brain: honest and hostile things in the directory."""
 import json
 import os
-import signal
 import socket
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 from fake_vault import FakeVault
-from relay_shim import Shim
+from relay_shim import Server, Shim
 
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = [{"name": "Bash", "description": "a command", "inputSchema": {"type": "object"}},
@@ -44,28 +42,6 @@ def brain_of(home, tools=None):
         return {"outcome": "done", "is_error": False, "content": [{"type": "text", "text": text}]}
     b.on("ats/tool.call")(call)
     return b
-
-
-class Server:
-    def __init__(self, home, *args, name="relay", make=True):
-        self.dir = os.path.join(home.ws, name)
-        if make:
-            os.makedirs(self.dir, exist_ok=True)
-        self.process = home.popen(ats.program("atsctl"), "--no-start", "relay", self.dir, *args,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.shim = Shim(self.dir)
-
-    def ready(self):
-        line = self.process.stdout.readline()
-        if line != b"READY\n":
-            raise ats.Failure("%r, %r" % (line, self.process.stderr.read()))
-        return self
-
-    def end(self, code=0):
-        self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=ats.TIMEOUT)
-        ats.equal((self.process.returncode, out), (code, b""), err)
-        return err.decode()
 
 
 @ats.test("tools of gateways alone are offered and called; the specs file")
