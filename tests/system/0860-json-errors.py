@@ -14,6 +14,13 @@ from fake_door import Fail, FakeBrain
 WITHOUT_BRAIN = (
     (["inspect", "x"], 3, "not_running"), (["session", "ls"], 3, "not_running"),
     (["session", "close", "x"], 3, "not_running"), (["sandbox", "ls"], 3, "not_running"),
+    (["approvals"], 3, "not_running"), (["deny", "a-000000000000"], 3, "not_running"),
+    (["deny", "x"], 1, "unknown_id"), (["deny"], 2, "usage"), (["approve"], 2, "usage"),
+    (["gateway", "ls"], 3, "not_running"), (["gateway", "fly"], 2, "usage"),
+    (["--no-start", "gateway", "call", "a__b", "{}"], 125, "not_found"),
+    (["credential", "ls"], 3, "not_running"), (["credential", "fly"], 2, "usage"),
+    (["audit"], 1, "not_found"), (["audit", "--since", "x"], 2, "usage"), (["relay"], 125, "usage"),
+    (["--no-start", "relay", "/nonexistent"], 125, "not_found"),
     (["events"], 3, "not_running"), (["--no-start", "exec", "true"], 125, "not_found"),
     (["--no-start", "call", "Read", "{}"], 125, "not_found"),
     (["--no-start", "session", "new"], 1, "not_found"),
