@@ -30,6 +30,7 @@ AIM_policy := brain/policy/rules.c brain/policy/rules_read.c brain/policy/rules_
 AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \
 	hands/match/regex_words.c hands/match/literal.c
 AIM_relaydir := proto/relaydir.c proto/specs.c
+AIM_shim := hands/shim/rpc.c hands/shim/methods.c hands/shim/calls.c
 AIM_text := hands/fs/text.c hands/tools/read_lines.c
 AIM_toolinput := proto/msg.c proto/msg_encode.c proto/tools.c
 AIM_worker := hands/front/worker_io.c hands/front/pool.c

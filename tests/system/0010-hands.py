@@ -75,6 +75,11 @@ def _(home):
     refused(home, "protocol", ats.Link.pack("event.stdout", 1, {"offset": 0}))
 
 
+@ats.test("a result for a call that hands did not make ends the link, not hands")
+def _(home):
+    refused(home, "out_of_state", ats.Link.pack("result", 1, {"outcome": "done"}))
+
+
 @ats.test("an unknown kind ends the link, not hands")
 def _(home):
     refused(home, "unknown_frame", ats.Link.pack((4, 200), 0, {}))
