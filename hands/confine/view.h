@@ -9,8 +9,8 @@
 
 /* Replaces the root of the calling mount namespace: a read-only tmpfs with /usr /etc /opt
  * and the grants read-only, the workspace at its own path, HOME, /tmp, /dev, /proc of
- * this pid namespace, the spill directory, and that of the host's tools. idmap_ws: a user namespace for mount_setattr,
- * or -1. */
+ * this pid namespace, the spill directory, and that of the host's tools.
+ * idmap_ws: a user namespace for mount_setattr, or -1. */
 ATS_NODISCARD int view_build(const struct box *b, int idmap_ws, struct ats_err *err);
 
 /* In a mount namespace of the shell zygote or of a monitor: the spill directory is gone. What

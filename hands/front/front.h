@@ -34,7 +34,7 @@ struct front_options {
 	const char *workspace; /* absolute */
 	const char *home;
 	const char *confinement; /* JSON object, unverified */
-	const char *tools;	/* as workers see it: where files and socket of the host's tools are */
+	const char *tools;	/* as workers see it: the directory of the host's tools */
 	const char *hands;	/* this program as they can run it, or NULL */
 	uid_t peers[2];		/* who may ask for these */
 	uint64_t retention_ms, heartbeat_ms;

@@ -139,7 +139,8 @@ token_of(struct ats_slice params)
 static void
 start(struct shim *s, const struct rpc *r, const struct ats_spec *spec, struct ats_slice args)
 {
-	static const char large[] = "The arguments are longer than 1 MiB. The tool was not started.";
+	static const char large[] = "The arguments are longer than 1 MiB. The tool was not "
+	    "started.";
 	static const char many[] = "64 calls of tools of the host are under way. The tool was not "
 	    "started; wait for one to end, then try again.";
 	struct shim_call *c = shim_call_new(s, r->id, token_of(r->params));
@@ -174,7 +175,7 @@ on_call(struct shim *s, const struct rpc *r)
 	else if (ats_json_get(r->params, "arguments", &args) && args.type != ATS_JSON_OBJECT)
 		refuse(s, r->id, RPC_PARAMS, "Invalid params: arguments is not an object", "");
 	else if (shim_call_of(s, r->id) != NULL)
-		refuse(s, r->id, RPC_INVALID, "Invalid request: a call of this id is under way", "");
+		refuse(s, r->id, RPC_INVALID, "Invalid request: this id is under way", "");
 	else
 		start(s, r, spec, args.raw);
 }

@@ -15,7 +15,7 @@ enum rpc_kind {
 #define RPC_METHOD 128
 struct rpc {
 	enum rpc_kind kind;
-	struct ats_slice id;		/* JSON: a string or a number; "null" where it is not known */
+	struct ats_slice id;		/* JSON: a string or a number, or "null": unknown */
 	char method[RPC_METHOD + 1];	/* a longer one is none that there is: "" */
 	struct ats_slice params;	/* an object; p is NULL without */
 	int code;

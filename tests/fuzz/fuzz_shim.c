@@ -16,7 +16,8 @@
 static void
 call(struct shim *s, struct shim_call *c, const struct ats_spec *spec, struct ats_slice args)
 {
-	FUZZ_CHECK(shim_call_find(s, c->number) == c && ats_specs_find(&s->specs, spec->name) == spec);
+	FUZZ_CHECK(shim_call_find(s, c->number) == c);
+	FUZZ_CHECK(ats_specs_find(&s->specs, spec->name) == spec);
 	FUZZ_CHECK(ats_json_type(args) == ATS_JSON_OBJECT);
 }
 
@@ -52,7 +53,8 @@ answer(struct shim *s, const char *p, size_t n)
 		shim_call_text(s, c, (p[1] & 0x40) != 0, p + 2, n - 2);
 		break;
 	case 1:	/* blocks as front lets pass: an array of them */
-		if (nul == NULL || nul < p + 2 || ats_json_scan(p + 2, (size_t)(nul - p) - 2, NULL) < 0)
+		if (nul == NULL || nul < p + 2 ||
+		    ats_json_scan(p + 2, (size_t)(nul - p) - 2, NULL) < 0)
 			break;
 		blocks = (struct ats_slice){ p + 2, (size_t)(nul - p) - 2 };
 		if (ats_json_type(blocks) == ATS_JSON_ARRAY)
