@@ -35,7 +35,7 @@ CFLAGS_asan := -O1 -g -DATS_DEBUG -DATS_FAULT -DATS_SANITIZE -fsanitize=address,
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_fault := -O1 -g -DATS_DEBUG -DATS_FAULT
 CFLAGS := -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(if $(DEVELOPER),-Werror)
-LDFLAGS_release := -Wl,-z,relro,-z,now -Wl,-z,noexecstack
+LDFLAGS_release := -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1
 # common/fault.c stands before the allocator.
 LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 LDFLAGS_asan := -fsanitize=address,undefined $(LDFLAGS_fault)
@@ -96,7 +96,7 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o br
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx dispatch \
 	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_list outcome permit proof relay rpc sandbox sandbox_net sessions sessions_table settings store \
-	store_calls store_sessions turns vault_link
+	store_calls store_sessions turns upgrade vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
@@ -113,12 +113,12 @@ MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal re
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
 FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
-	bash_image bash_notes exec exec_out exec_stdin background background_text bash_output kill_shell task_output task_stop report \
-	gateway gateway_peer delivery
+	bash_image bash_notes bash_move exec exec_out exec_stdin exec_move background background_text background_move bash_output kill_shell \
+	task_output task_stop report record upgrade takeover calls_move shell_move spill_move gateway gateway_peer delivery
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
 BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/tools_place.o hands/init/relay.o \
 	hands/init/accept.o hands/init/dialer.o hands/init/attach.o hands/init/goodbye.o \
-	hands/init/scratch.o hands/init/init.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
+	hands/init/scratch.o hands/init/init.o hands/init/next.o hands/init/newest.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
 	hands/worker/job.o hands/worker/warm.o hands/worker/monitor.o \
 	hands/worker/monitor_limits.o hands/worker/command.o hands/worker/shell.o hands/worker/ender.o hands/worker/tree.o \

@@ -41,7 +41,7 @@ const struct ats_frame_row ats_frame_rows[ATS_FRAME_COUNT] = {
 };
 #undef FRAME
 
-#define KIND_MAX 16u
+#define KIND_MAX 32u
 #define FRAME(name, type, kind, wire, from, state, mj, mp, doc)                          \
 	_Static_assert((type) >= 1 && (type) <= 4 && (kind) < KIND_MAX, #name ": number"); \
 	_Static_assert(ATS_FRAME_HEAD + (mj) + (mp) <= ATS_FRAME_MAX, #name ": size");

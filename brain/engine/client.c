@@ -16,6 +16,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/mcp_list.h"
 #include "brain/engine/rpc.h"
+#include "brain/engine/upgrade.h"
 #include "common/fd.h"
 #include "common/log.h"
 
@@ -98,6 +99,7 @@ client_drop(struct client *c, const char *why)
 	door_bury(c->e->door, c);
 	mcp_lists_client_gone(c);
 	call_asker_gone(&c->asker);
+	upgrade_client_gone(c);
 	c->session = NULL;
 	engine_idle_check(c->e);
 }

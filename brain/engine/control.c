@@ -18,6 +18,7 @@
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
+#include "brain/engine/upgrade.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/fd.h"
@@ -100,6 +101,17 @@ write_link(struct ats_json_w *w, const struct sandbox *box)
 }
 
 static void
+write_program(struct ats_json_w *w, const struct hands_program *p)
+{
+	ats_json_w_str(w, "version", p->version);
+	ats_json_w_str(w, "build", p->build);
+	if (p->init[0] != '\0')
+		ats_json_w_str(w, "init_version", p->init);
+	if (p->fronts > 0)
+		ats_json_w_u64(w, "upgrades", p->fronts - 1);
+}
+
+static void
 write_box(struct ats_json_w *w, const struct sandbox *box)
 {
 	ats_json_w_str(w, "id", box->id);
@@ -117,6 +129,8 @@ write_box(struct ats_json_w *w, const struct sandbox *box)
 		ats_json_w_u64(w, "up_ms", (ats_clock_us() - box->ready_us) / 1000);
 	if (box->last_error[0] != '\0')
 		ats_json_w_str(w, "last_error", box->last_error);
+	if (box->program.version[0] != '\0')
+		write_program(w, &box->program);
 	if (box->confinement != NULL)
 		ats_json_w_raw(w, "confinement", box->confinement, strlen(box->confinement));
 }
@@ -438,6 +452,43 @@ control_sandbox_takeover(struct rpc *r)
 	}
 	write_box(rpc_begin(r), box);
 	rpc_end(r);
+}
+
+/* The caller's only one. NULL: the request was answered. */
+static struct sandbox *
+only_box(struct rpc *r)
+{
+	struct sandbox *box, *only = NULL;
+	struct ats_err err = { 0 };
+	size_t pos = 0, n = 0;
+
+	while ((box = sandboxes_each(r->e->boxes, &pos)) != NULL)
+		if (box->uid == r->client->uid) {
+			only = box;
+			n++;
+		}
+	if (n == 1)
+		return only;
+	(void)ats_err_set(&err, n == 0 ? ATS_E_NO_SANDBOX : ATS_E_INVAL, n == 0 ?
+	    "there is no sandbox" : "there are %zu sandboxes: name one by its id", n);
+	rpc_fail(r, &err);
+	return NULL;
+}
+
+void
+control_sandbox_upgrade(struct rpc *r)
+{
+	char id[64] = "";
+	struct rpc_param p[] = { { "id", RPC_STR, false, sizeof(id), id } };
+	struct sandbox *box;
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
+		return;
+	box = id[0] == '\0' ? only_box(r) : owned_box(r, id);
+	if (box != NULL)
+		upgrade_ask(r, box);
+	else if (id[0] != '\0')
+		unknown_id(r);
 }
 
 void

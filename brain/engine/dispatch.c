@@ -207,7 +207,7 @@ try_send(struct call *c)
 static bool
 has_room(const struct sandbox *box)
 {
-	return box->state == SANDBOX_READY &&
+	return box->state == SANDBOX_READY && box->upgrade == NULL &&
 	    ats_map_count(box->sent) < box->e->set.inflight_max;
 }
 

@@ -4,6 +4,7 @@
  * A handler that is missing for a row does not compile. Negative returns end the link. */
 #include "brain/engine/link_hello.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "brain/engine/exec.h"
 #include "brain/engine/relay.h"
 #include "brain/engine/sessions.h"
+#include "brain/engine/upgrade.h"
 #include "brain/engine/vault_link.h"
 #include "common/chan.h"
 #include "common/clock.h"
@@ -127,6 +129,17 @@ read_running(struct ats_slice raw, uint64_t *ids, size_t *ret_n, struct ats_err 
 	return 0;
 }
 
+static void
+take_program(struct sandbox *box, const struct ats_msg_READY *m)
+{
+	struct hands_program *p = &box->program;
+
+	(void)snprintf(p->version, sizeof(p->version), "%s", m->version == NULL ? "" : m->version);
+	(void)snprintf(p->build, sizeof(p->build), "%s", m->build == NULL ? "" : m->build);
+	(void)snprintf(p->init, sizeof(p->init), "%s", m->init == NULL ? "" : m->init);
+	p->fronts = m->fronts;
+}
+
 static int
 on_READY(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_READY *m,
     struct ats_err *err)
@@ -150,6 +163,7 @@ on_READY(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_RE
 	text[m->confinement.n] = '\0';
 	free(box->confinement);
 	box->confinement = text;
+	take_program(box, m);
 	rc = read_running(m->running, ids, &n, err);
 	if (rc == 0) {
 		box->state = SANDBOX_READY;
@@ -270,6 +284,19 @@ on_PONG(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_PON
 	(void)f;
 	if (m->seq > box->ping_seq)
 		return ats_err_set(err, ATS_E_PROTO, "a pong for a ping that nobody sent");
+	return 0;
+}
+
+static int
+on_UNCHANGED(struct sandbox *box, const struct ats_frame *f,
+    const struct ats_msg_UNCHANGED *m, struct ats_err *err)
+{
+	char quoted[480];
+
+	(void)f;
+	(void)err;
+	(void)ats_log_quote(quoted, sizeof(quoted), m->text, strlen(m->text));
+	upgrade_unchanged(box, ats_err_from_name(m->code), quoted);
 	return 0;
 }
 

@@ -25,6 +25,7 @@
 #include "brain/engine/link.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sessions.h"
+#include "brain/engine/upgrade.h"
 #include "brain/engine/vault_link.h"
 #include "common/clock.h"
 #include "common/fd.h"
@@ -82,6 +83,7 @@ box_free(struct sandbox *box)
 	struct call *c;
 	size_t pos = 0;
 
+	upgrade_lost(box, "the sandbox is not used any more");
 	(void)provider_unused(box);
 	link_stop(box);
 	proof_end(&box->proof);
@@ -317,6 +319,8 @@ give_up(struct sandbox *box, int code)
 	say(box, "sandbox.given_up", box->last_error);
 	dispatch_lost(box, box->last_error);
 	box->abandoned = 0;
+	box->resuming = false;
+	upgrade_lost(box, box->last_error);
 	dispatch_refuse(box, code, box->last_error);
 }
 
@@ -374,15 +378,16 @@ note_early(struct sandbox *box, int code, const char *why)
 	}
 }
 
-/* Only the link is gone, as far as we know: hands, started by somebody else, may go on. Whether
- * it did shows when it answers again. */
+/* Only the link is gone, as far as we know: hands, started by somebody else, may go on, and so
+ * does one that is upgraded. Whether it did shows when it answers again. */
 static bool
-may_resume(const struct sandbox *box, int code)
+may_resume(const struct sandbox *box, int code, bool early)
 {
 	/* Who has not proven itself says nothing of the hands that we had. */
 	bool unproven = box->proof.wanted && !box->proof.proven;
 
-	return settings_elsewhere(&box->e->set) && box->boot[0] != '\0' &&
+	return (settings_elsewhere(&box->e->set) || (box->upgrade != NULL && !early)) &&
+	    box->boot[0] != '\0' &&
 	    (code == ATS_E_EOF || code == ATS_E_SILENT || code == ATS_E_SYS || unproven);
 }
 
@@ -390,6 +395,7 @@ void
 sandbox_replaced(struct sandbox *box)
 {
 	box->losses++;
+	box->resuming = false;
 	(void)snprintf(box->last_error, sizeof(box->last_error),
 	    "the sandbox was started again by whoever runs it");
 	say(box, "sandbox.lost", box->last_error);
@@ -402,14 +408,15 @@ void
 sandbox_lost(struct sandbox *box, int code, const char *why)
 {
 	unsigned half = (unsigned)(box->e->set.rebuild_limit + 1) / 2;
-	bool early = box->state == SANDBOX_HELLO;
+	bool early = box->state == SANDBOX_HELLO, resumes = may_resume(box, code, early);
+	bool ours = !settings_elsewhere(&box->e->set);
 
 	if (!early && box->state != SANDBOX_READY)
 		return;
 	link_cut(box);
 	box->state = SANDBOX_DYING;
 	/* Where hands was reached again and again it is not given up, only after a pause each. */
-	if (!early && may_resume(box, code) && box->failures > half)
+	if (!early && resumes && box->failures > half)
 		box->failures = half;
 	box->failures++;
 	box->last_code = code;
@@ -418,19 +425,26 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 		note_early(box, code, why);
 	else
 		(void)snprintf(box->last_error, sizeof(box->last_error), "%s", why);
-	if (may_resume(box, code)) {
+	box->resuming = resumes;
+	if (resumes) {
 		say(box, "sandbox.unlinked", box->last_error);
 		dispatch_paused(box);
 	} else {
 		box->losses++;
 		say(box, "sandbox.lost", box->last_error);
-		if (!settings_elsewhere(&box->e->set))	/* else its shells may live */
+		if (ours)	/* else its shells may live */
 			sessions_box_lost(box->e->sessions, box);
 		dispatch_lost(box, box->last_error);
 		box->abandoned = 0;
+		upgrade_lost(box, box->last_error);
 	}
-	provider_lost(box, early || !may_resume(box, code));
+	provider_lost(box, early || !resumes);
 	link_stop(box);
+	if (resumes && ours) {	/* the vault says where the one that runs can be reached */
+		box->failures = 0;
+		ask_for_it(box);
+		return;
+	}
 	if (box->exited_generation >= box->generation) {
 		ended(box);
 		return;
@@ -491,8 +505,11 @@ sandbox_on_fd(struct sandbox *box, uint64_t generation, int fd, const char *addr
 		return;
 	}
 	box->generation = generation;
-	if (!settings_elsewhere(&box->e->set))
+	if (!settings_elsewhere(&box->e->set)) {
+		if (box->resuming)	/* this is another start */
+			sandbox_replaced(box);
 		box->boot[0] = '\0';
+	}
 	box->state = SANDBOX_HELLO;
 	timer_in(box, box->e->set.start_ms);
 	if (link_start(box, fd, address, &err) < 0)
@@ -556,9 +573,11 @@ void
 sandbox_on_ready(struct sandbox *box)
 {
 	box->ready_us = ats_clock_us();
+	box->resuming = false;
 	box->last_error[0] = '\0';
 	timer_in(box, box->e->set.heartbeat_ms);
 	say(box, "sandbox.ready", NULL);
+	upgrade_ready(box);
 	box->tools_due = true;
 	gateways_want(box->e->gateways);
 	gateways_tell_box(box->e->gateways, box);

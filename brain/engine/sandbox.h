@@ -16,6 +16,7 @@ struct ats_map;
 struct ats_tls;
 struct event;
 struct provided;
+struct upgrade;
 
 enum sandbox_state {
 	SANDBOX_NONE,		/* not wanted, or given up */
@@ -24,6 +25,12 @@ enum sandbox_state {
 	SANDBOX_HELLO,		/* connected, not ready */
 	SANDBOX_READY,
 	SANDBOX_DYING,		/* lost; waits for the vault's word that it ended */
+};
+
+struct hands_program {			/* what hands says that it is: its own word */
+	char version[33], build[65];	/* of front; or "" */
+	char init[33];			/* version of init and the workers; or "" */
+	uint64_t fronts;		/* that there were since its start; 0: not said */
 };
 
 struct sandbox {
@@ -36,7 +43,8 @@ struct sandbox {
 	size_t nsessions;
 	/* link */
 	struct ats_chan *chan;		/* NULL when there is none */
-	bool hello_done, resuming;
+	bool hello_done;
+	bool resuming;			/* calls wait for the hands that we had, which may be gone */
 	char boot[33];			/* of hands that we talk to */
 	uint64_t epoch, ping_seq;
 	struct link_key key;
@@ -61,6 +69,8 @@ struct sandbox {
 	uint64_t losses;		/* in all */
 	uint64_t ready_us, lost_us;
 	char *confinement;		/* owned JSON of READY, or NULL */
+	struct hands_program program;	/* of READY */
+	struct upgrade *upgrade;	/* under way, or NULL: then no call is sent */
 	int last_code;
 	char last_error[1024];
 	struct provided *provided;	/* of scripts (provider.c), or NULL */

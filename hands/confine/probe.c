@@ -93,30 +93,29 @@ static const char *
 layers(struct probe *p, struct hands_options *o)
 {
 	bool root = geteuid() == 0;
-	struct init_status s = { 0 };
+	static struct launched box;
 	struct ats_err err = { 0 };
 	struct budget budget = { 0 };
 	struct cgroups groups;
-	pid_t pid;
 	int rc, abi = ats_landlock_abi();
 
 	budget_complete(&budget, false);
 	cgroups_make(&groups, &budget);
 	rc = launcher_try(
-	    o, root ? BOX_ROOT : BOX_USER, true, -1, -1, NULL, &groups, &pid, &s, &err);
+	    o, root ? BOX_ROOT : BOX_USER, true, -1, -1, NULL, &groups, &box, &err);
 	cgroups_end(&groups);
 
 	if (rc == 0) {
 		layer(p, "namespaces", "on", NULL, NULL);
 		layer(p, "view", "on", NULL, NULL);
 		fact(
-		    p, s.facts, BOX_LOOPBACK, "loopback", "lo could not be set up", NULL);
-		fact(p, s.facts, BOX_PID_MAX, "pid_max",
+		    p, box.status.facts, BOX_LOOPBACK, "loopback", "lo could not be set up", NULL);
+		fact(p, box.status.facts, BOX_PID_MAX, "pid_max",
 		    "per-namespace pid_max begins with "
 		    "Linux 6.14; RLIMIT_NPROC is used",
 		    "boot Linux 6.14 or newer");
 		if (root)
-			fact(p, s.facts, BOX_IDMAP, "idmap", "the file system of the "
+			fact(p, box.status.facts, BOX_IDMAP, "idmap", "the file system of the "
 			    "temporary directory cannot be id-mapped", NULL);
 	} else {
 		namespaces_off(p, err.text);
@@ -129,14 +128,14 @@ layers(struct probe *p, struct hands_options *o)
 		layer(p, "uid", "off", "tools have your user id",
 		    "start the brain as root: it gives tools other user ids");
 	if (rc < 0 && groups.has_memory)
-		s.facts |= BOX_CG_MEMORY;	/* nobody was there to enter it */
-	fact(p, s.facts, BOX_CG_MEMORY, "cgroup", groups.why[0] != '\0' ? groups.why :
+		box.status.facts |= BOX_CG_MEMORY;	/* nobody was there to enter it */
+	fact(p, box.status.facts, BOX_CG_MEMORY, "cgroup", groups.why[0] != '\0' ? groups.why :
 	    "there is no cgroup file system with a memory controller",
 	    "start the brain as a systemd service with Delegate=yes, as "
 	    "packaging/systemd/ats-brain.service does; in a container, limit its memory");
 	landlock_layer(p);
 	seccomp_layer(p);
-	p->facts = s.facts;
+	p->facts = box.status.facts;
 	if (rc == 0)
 		return "namespaces";
 	if (root && abi >= 3)

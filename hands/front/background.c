@@ -2,7 +2,7 @@
  *
  * Background commands. Runs in hands' front; output goes to a bounded file and never to
  * memory, ids and sessions in calls are the peer's. */
-#include "hands/front/background.h"
+#include "hands/front/background_private.h"
 
 #include "common/clock.h"
 #include "common/fault.h"
@@ -11,6 +11,7 @@
 #include "hands/front/capture.h"
 #include "hands/front/front.h"
 #include "hands/front/spill.h"
+#include "hands/front/upgrade.h"
 #include "hands/init/roles.h"
 
 #include <inttypes.h>
@@ -20,30 +21,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-struct job {
-	TAILQ_ENTRY(job) entry;
-	struct background *b;
-	struct job_view v; /* what texts are made of */
-	char session[33];
-	struct shell *sh;
-	struct spill *spill;
-	struct call *starting; /* the Bash call that is not answered yet */
-	struct call *killing;  /* the KillShell call that waits for the end */
-	LIST_HEAD(, background_waiter) waiters;
-	struct event life, step;
-	bool end_was_read;
-};
-TAILQ_HEAD(job_list, job);
-struct background {
-	struct front *f;
-	struct job_list jobs; /* oldest first */
-	unsigned njobs, nrunning, next;
-};
-
 static void on_started(void *ctx);
 static void on_output(void *ctx, unsigned which, const char *p, size_t n);
 static void on_ended(void *ctx, const struct shell_end *end);
-static const struct shell_ops shell_ops = {
+const struct shell_ops background_shell_ops = {
 	.started = on_started,
 	.output = on_output,
 	.ended = on_ended,
@@ -116,8 +97,8 @@ background_running(const struct background *b)
 	return b->nrunning;
 }
 
-static struct job *
-find(struct background *b, const char *id, const char *session)
+struct job *
+background_of(struct background *b, const char *id, const char *session)
 {
 	struct job *j;
 
@@ -255,24 +236,34 @@ on_step(evutil_socket_t fd, short what, void *arg)
 		event_active(&j->step, EV_TIMEOUT, 0);
 }
 
-static struct job *
-job_new(struct background *b, const struct call *c)
+struct job *
+background_job(struct background *b)
 {
 	struct job *j = ats_calloc(1, sizeof(*j));
-	char name[SPILL_NAME];
 
 	if (j == NULL)
 		return NULL;
 	j->b = b;
-	(void)snprintf(j->v.id, sizeof(j->v.id), "bash_%u", b->next++);
-	(void)snprintf(j->session, sizeof(j->session), "%s", c->session);
-	(void)snprintf(name, sizeof(name), "%s.out", j->v.id);
 	(void)evtimer_assign(&j->life, b->f->base, on_life, j);
 	(void)evtimer_assign(&j->step, b->f->base, on_step, j);
 	LIST_INIT(&j->waiters);
 	TAILQ_INSERT_TAIL(&b->jobs, j, entry);
 	b->njobs++;
 	b->nrunning++;
+	return j;
+}
+
+static struct job *
+job_new(struct background *b, const struct call *c)
+{
+	struct job *j = background_job(b);
+	char name[SPILL_NAME];
+
+	if (j == NULL)
+		return NULL;
+	(void)snprintf(j->v.id, sizeof(j->v.id), "bash_%u", b->next++);
+	(void)snprintf(j->session, sizeof(j->session), "%s", c->session);
+	(void)snprintf(name, sizeof(name), "%s.out", j->v.id);
 	if (spill_new(b->f->spills, name, &j->spill, NULL) < 0) {
 		job_free(j);
 		return NULL;
@@ -304,7 +295,7 @@ background_start(struct call *c, const struct bash_input *in)
 	j->starting = c;
 	c->ops = &start_ops;
 	c->part = j;
-	j->sh = shell_new(b->f, &job, &shell_ops, j);
+	j->sh = shell_new(b->f, &job, &background_shell_ops, j);
 	if (j->sh == NULL) {
 		j->starting = NULL;
 		c->part = NULL;
@@ -313,6 +304,7 @@ background_start(struct call *c, const struct bash_input *in)
 		job_free(j);
 		return;
 	}
+	j->ends_us = ats_clock_us() + (uint64_t)life.tv_sec * 1000000;
 	(void)evtimer_add(&j->life, &life);
 }
 
@@ -392,6 +384,7 @@ on_ended(void *ctx, const struct shell_end *end)
 		background_text_killed(c, &j->v);
 	}
 	wake(j, false);
+	upgrade_poke(j->b->f);
 	front_stop_if_drained(j->b->f);
 }
 
@@ -399,7 +392,7 @@ on_ended(void *ctx, const struct shell_end *end)
 struct job *
 background_find(struct call *c, const char *id)
 {
-	struct job *j = find(c->f->background, id, c->session);
+	struct job *j = background_of(c->f->background, id, c->session);
 
 	call_started(c);
 	if (j == NULL)

@@ -44,6 +44,29 @@ struct background_waiter {
 };
 void background_wait(struct job *j, struct background_waiter *w);
 void background_wait_end(struct background_waiter *w);
+/* ---- task_output.c: a TaskOutput that waits */
+/* The command that this call waits for, or NULL. */
+const struct job *task_output_job(const struct call *c);
+/* It waits again. False: no memory. */
+ATS_NODISCARD bool task_output_load(struct call *c, struct job *j);
+
+/* ---- background_move.c */
+struct records;
+/* Whether another front could take all of them over as they are. */
+bool background_can_move(const struct background *b);
+/* All of them, as records. *ret_n: how many. */
+ATS_NODISCARD int background_save(const struct background *b, struct records *r, uint64_t *ret_n);
+uint64_t background_next(const struct background *b);
+void background_set_next(struct background *b, uint64_t next);
+/* One, whose JOB was read into rec. */
+union record_any;
+ATS_NODISCARD int background_load(
+    struct background *b, struct records *r, union record_any *rec);
+const char *background_id(const struct job *j);
+/* The one of that session, or NULL. */
+struct job *background_of(struct background *b, const char *id, const char *session);
+
+/* ---- background.c */
 /* Appends [{"id":S,"session":S}] of those that run. */
 ATS_NODISCARD int background_list(const struct background *b, struct ats_buf *out);
 size_t background_running(const struct background *b);

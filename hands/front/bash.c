@@ -3,7 +3,7 @@
  * Bash in the foreground: capture, spill, progress, and the result. Runs in hands' front.
  * The command is the model's, the output the tool's; the text is made valid UTF-8 here.
  */
-#include "hands/front/bash.h"
+#include "hands/front/bash_private.h"
 
 #include "common/clock.h"
 #include "common/fault.h"
@@ -29,36 +29,21 @@
 /* Only outputs that the text cannot show whole get a file. */
 #define SPILL_FROM CAPTURE_CHARS
 
-struct bash {
-	struct call *c;
-	struct shell *sh;
-	struct capture text, side[2]; /* in order; stdout and stderr apart when split */
-	struct spill *spill;
-	bool no_spill; /* it failed to open: said once, in the result */
-	char *command, *cwd;
-	uint64_t limit_ms;
-	enum outcome_by limit_by;
-	uint64_t next_progress_us;
-	struct event later; /* output that came too soon after what was told */
-	bool ignored_flag; /* dangerouslyDisableSandbox was given */
-	struct event step; /* finishing the spill file */
-	struct shell_end end;
-	struct job_exit exit;
-};
-
 static void on_cancel(struct call *c, bool timeout);
 static void on_free(struct call *c);
 static void on_started(void *ctx);
 static void on_output(void *ctx, unsigned which, const char *p, size_t n);
 static void on_ended(void *ctx, const struct shell_end *end);
-static void on_later(evutil_socket_t fd, short what, void *arg);
 
-static const struct call_ops ops = {
+const struct call_ops bash_call_ops = {
+	.part = RECORD_BASH,
+	.move = bash_move,
+	.save = bash_save,
 	.cancel = on_cancel,
 	.free = on_free,
 	.survives = true,
 };
-static const struct shell_ops shell_ops = {
+const struct shell_ops bash_shell_ops = {
 	.started = on_started,
 	.output = on_output,
 	.ended = on_ended,
@@ -173,19 +158,19 @@ front_bash(struct call *c, const struct ats_frame *fr, const struct ats_msg_CALL
 		x->c = c;
 		x->limit_ms = limit_of(c, &b.in, &x->limit_by);
 		x->ignored_flag = b.in.no_sandbox;
-		(void)evtimer_assign(&x->later, c->f->base, on_later, x);
+		(void)evtimer_assign(&x->later, c->f->base, bash_on_later, x);
 		capture_init(&x->text);
 		capture_init(&x->side[0]);
 		capture_init(&x->side[1]);
 		if (strlen(b.in.command) <= COMMAND_KEPT)
 			x->command = ats_strdup(b.in.command);
 		x->cwd = ats_strdup(b.ctx.cwd);
-		c->ops = &ops;
+		c->ops = &bash_call_ops;
 		c->part = x;
 		bash_job(c, &b, &job);
 		job.lazy = !c->split; /* apart, only prompt reading keeps their order */
 		if (x->cwd != NULL)
-			x->sh = shell_new(c->f, &job, &shell_ops, x);
+			x->sh = shell_new(c->f, &job, &bash_shell_ops, x);
 	}
 	bash_input_done(&b);
 	if (x == NULL || x->sh == NULL)
@@ -267,8 +252,8 @@ progress(struct bash *x)
 	    x->text.total, (struct ats_slice){ newest.data, newest.len });
 }
 
-static void
-on_later(evutil_socket_t fd, short what, void *arg)
+void
+bash_on_later(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;

@@ -27,4 +27,7 @@ void bash_job(const struct call *c, const struct bash_input *b, struct shell_job
 /* Whether a shell may leave a session there: within the workspace, home, or /tmp. */
 bool bash_cwd_is_allowed(const struct front *f, const char *cwd);
 
+/* ---- bash_move.c: the part of a call that was told apart as a Bash. */
+ATS_NODISCARD int bash_load(struct call *c, struct records *r);
+
 #endif

@@ -10,6 +10,7 @@
 #include "hands/front/front.h"
 #include "hands/front/link.h"
 #include "hands/front/pool.h"
+#include "hands/front/upgrade.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -61,14 +62,15 @@ free_part(struct call *c)
 	c->part = NULL;
 }
 
-static void
-end_active(struct call *c)
+void
+call_end_active(struct call *c)
 {
 	if (c->state != CALL_ACTIVE)
 		return;
 	(void)evtimer_del(&c->timer);
 	c->f->calls->active--;
 	c->state = CALL_KEPT;
+	upgrade_poke(c->f);
 }
 
 static void
@@ -76,7 +78,7 @@ call_free(struct call *c)
 {
 	struct calls *t = c->f->calls;
 
-	end_active(c);
+	call_end_active(c);
 	free_part(c);
 	(void)ats_map_del(t->map, c->id);
 	t->kept_bytes -= c->json.len + c->payload.len;
@@ -136,22 +138,16 @@ call_started(struct call *c)
 }
 
 struct call *
-call_new(struct calls *t, uint64_t id, const char *session, uint64_t fingerprint)
+call_alloc(struct calls *t, uint64_t id, const char *session, uint64_t fingerprint)
 {
-	struct call *c = NULL;
+	struct call *c = ats_calloc(1, sizeof(*c));
 
-	if (t->active < CALLS_ACTIVE && t->kept_bytes < CALLS_KEPT_BYTES &&
-	    worker_unsent(t->f) < CALLS_UNSENT_JOBS && !t->f->draining)
-		c = ats_calloc(1, sizeof(*c));
 	if (c != NULL && ats_map_put(t->map, id, c) < 0) {
 		free(c);
 		c = NULL;
 	}
-	if (c == NULL) {
-		link_refuse(t->f->link, id, t->f->draining ? ATS_E_BUSY : ATS_E_FULL,
-		    t->f->draining ? "the sandbox is ending" : "too many calls at once");
+	if (c == NULL)
 		return NULL;
-	}
 	c->id = id;
 	c->f = t->f;
 	c->state = CALL_ACTIVE;
@@ -162,6 +158,20 @@ call_new(struct calls *t, uint64_t id, const char *session, uint64_t fingerprint
 	ats_buf_init(&c->json, WORKER_JSON_MAX + 256);
 	ats_buf_init(&c->payload, WORKER_PAYLOAD_MAX);
 	t->active++;
+	return c;
+}
+
+struct call *
+call_new(struct calls *t, uint64_t id, const char *session, uint64_t fingerprint)
+{
+	struct call *c = NULL;
+
+	if (t->active < CALLS_ACTIVE && t->kept_bytes < CALLS_KEPT_BYTES &&
+	    worker_unsent(t->f) < CALLS_UNSENT_JOBS && !t->f->draining)
+		c = call_alloc(t, id, session, fingerprint);
+	if (c == NULL)
+		link_refuse(t->f->link, id, t->f->draining ? ATS_E_BUSY : ATS_E_FULL,
+		    t->f->draining ? "the sandbox is ending" : "too many calls at once");
 	return c;
 }
 
@@ -220,7 +230,7 @@ deliver(struct call *c, const char *json, size_t json_len, const char *payload, 
 	struct front *f = c->f;
 	int rc = link_send(f->link, ATS_FRAME_RESULT, c->id, json, json_len, payload, n);
 
-	end_active(c);
+	call_end_active(c);
 	if (!c->keep || c->ops == NULL || !c->ops->keeps_part)
 		free_part(c);
 	if (c->keep || rc == -ATS_E_FULL || rc == -ATS_E_NOMEM) {

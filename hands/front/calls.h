@@ -15,6 +15,7 @@
 
 struct call;
 struct front;
+struct records;
 
 #define CALL_PROGRESS_US 200000u
 #define CALLS_ACTIVE 256u	      /* waiting and running */
@@ -22,7 +23,18 @@ struct front;
 #define CALLS_KEPT_BYTES (64u << 20)  /* of kept or unsent results */
 #define CALLS_UNSENT_JOBS (64u << 20) /* of inputs that wait for their workers */
 
+/* What becomes of it when another front takes the place of this one. */
+enum call_move {
+	CALL_WAITS, /* that waits until it has ended, or moves */
+	CALL_LEAVES, /* the same, but not for long: brain sends it again */
+	CALL_MOVES
+};
 struct call_ops {
+	unsigned part; /* enum record_part, of one that moves */
+	/* NULL: CALL_WAITS, or CALL_LEAVES where no result is kept. */
+	enum call_move (*move)(const struct call *c);
+	/* Of one that moves: its part, as records behind the call's. Negative with their err. */
+	int (*save)(struct call *c, struct records *r);
 	/* Ends it early; exactly one answer follows, now or later. */
 	void (*cancel)(struct call *c, bool timeout);
 	/* Whether a kept call goes on when the link is lost. */
@@ -71,6 +83,15 @@ void calls_resend(struct calls *t);
 /* Appends the ids of active and kept calls as a JSON array. */
 ATS_NODISCARD int calls_list(const struct calls *t, struct ats_buf *out);
 size_t calls_active(const struct calls *t);
+
+/* ---- calls_move.c */
+/* The least of what becomes of them. */
+enum call_move calls_move(const struct calls *t);
+/* All that goes on over a lost link, as records. *ret_n: how many. */
+ATS_NODISCARD int calls_save(const struct calls *t, struct records *r, uint64_t *ret_n);
+/* One, whose CALL was read into rec. */
+union record_any;
+ATS_NODISCARD int calls_load(struct calls *t, struct records *r, union record_any *rec);
 
 /* ---- for the kinds of calls -------------------------------------------------------- */
 /* Each answer ends the call: afterwards c and its part are gone or kept by the table.

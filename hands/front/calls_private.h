@@ -16,6 +16,10 @@ struct calls {
 	struct event retry;
 };
 
+/* An active one in the table, or NULL: it is full, or there is no memory. */
+struct call *call_alloc(struct calls *t, uint64_t id, const char *session, uint64_t fingerprint);
+/* It has ended: no deadline any more. */
+void call_end_active(struct call *c);
 /* Returns the call, or NULL after the peer was told why there is none. */
 struct call *call_new(
     struct calls *t, uint64_t id, const char *session, uint64_t fingerprint);

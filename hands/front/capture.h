@@ -40,4 +40,10 @@ ATS_NODISCARD int capture_newest(
     const struct capture *c, size_t max, struct ats_buf *out);
 const char *capture_last_line(const struct capture *c, char *out, size_t size);
 
+/* ---- spill_move.c */
+struct records;
+ATS_NODISCARD int capture_save(const struct capture *c, struct records *r);
+/* The next record, into an empty one. */
+ATS_NODISCARD int capture_load(struct capture *c, struct records *r);
+
 #endif

@@ -5,7 +5,7 @@
  * program takes it. A lost link ends none of it: the program runs on, and the same brain resumes
  * the streams; one that knows nothing of it cancels it. Runs in hands' front. Nothing here grows
  * with the amount of data. */
-#include "hands/front/exec.h"
+#include "hands/front/exec_private.h"
 
 #include "common/fault.h"
 #include "common/fd.h"
@@ -28,42 +28,30 @@
 
 #define ARGV_MAX (256u << 10)
 
-struct exec {
-	struct call *c;
-	struct shell *sh; /* NULL: not yet, or its end was told */
-	struct exec_out *out[2];
-	struct exec_stdin *in; /* NULL: none */
-	bool linked;	       /* its streams are those of the link that there is */
-	bool unwanted;	       /* a brain that does not know it wants its result only */
-	bool ended;
-	bool told; /* the result was sent on this link */
-	struct event finish_ev;
-	struct shell_end end;
-	struct job_exit exit;
-};
-
 static void on_cancel(struct call *c, bool timeout);
 static void on_unlinked(struct call *c);
 static void on_free(struct call *c);
 static void on_started(void *ctx);
 static void on_ended(void *ctx, const struct shell_end *end);
-static void on_finish(evutil_socket_t fd, short what, void *arg);
 
-static const struct call_ops ops = {
+const struct call_ops exec_call_ops = {
+	.part = RECORD_EXEC,
+	.move = exec_move,
+	.save = exec_save,
 	.cancel = on_cancel,
 	.survives = true,
 	.keeps_part = true,
 	.unlinked = on_unlinked,
 	.free = on_free,
 };
-static const struct shell_ops shell_ops = { .started = on_started, .ended = on_ended };
+const struct shell_ops exec_shell_ops = { .started = on_started, .ended = on_ended };
 
 static struct exec *
 find(struct front *f, uint64_t id)
 {
 	struct call *c = calls_find(f->calls, id);
 
-	return c != NULL && c->ops == &ops ? c->part : NULL;
+	return c != NULL && c->ops == &exec_call_ops ? c->part : NULL;
 }
 
 /* ---- start ------------------------------------------------------------------------- */
@@ -150,7 +138,7 @@ start_shell(struct exec *x, const struct ats_msg_CALL_EXEC *m, struct ats_err *e
 		return false;
 	if (!start_streams(x, m->window))
 		return false;
-	x->sh = shell_new(x->c->f, &job, &shell_ops, x);
+	x->sh = shell_new(x->c->f, &job, &exec_shell_ops, x);
 	return x->sh != NULL;
 }
 
@@ -175,8 +163,8 @@ exec_start(struct call *c, const struct ats_msg_CALL_EXEC *m)
 
 	if (x != NULL) {
 		x->c = c;
-		(void)evtimer_assign(&x->finish_ev, c->f->base, on_finish, x);
-		c->ops = &ops;
+		(void)evtimer_assign(&x->finish_ev, c->f->base, exec_on_finish, x);
+		c->ops = &exec_call_ops;
 		c->part = x;
 	}
 	if (x == NULL) {
@@ -239,8 +227,8 @@ finish_if_over(struct exec *x)
 	}
 }
 
-static void
-on_finish(evutil_socket_t fd, short what, void *arg)
+void
+exec_on_finish(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;

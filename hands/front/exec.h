@@ -26,4 +26,7 @@ int exec_stdin_sink(struct front *f, const struct ats_frame *fr);
 /* The link was cut within a stdin frame, of which n bytes are in that pipe. */
 void exec_stdin_cut(struct front *f, uint64_t call, size_t n);
 
+/* ---- exec_move.c: the part of a call that was told apart as an exec. */
+ATS_NODISCARD int exec_load(struct call *c, struct records *r);
+
 #endif

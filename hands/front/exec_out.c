@@ -4,7 +4,7 @@
  * program's, how fast they are taken, and what of them is asked for again, is the peer's.
  * Positions: base <= sent <= end of what is held <= end of what is spilled <= the pipe's next.
  * What was read from the pipe is copied, not spliced: a splice leaves nothing to send again. */
-#include "hands/front/exec_out.h"
+#include "hands/front/exec_private.h"
 
 #include "common/fault.h"
 #include "common/fd.h"
@@ -30,25 +30,6 @@ static const struct {
 } streams[] = {
 	{ "stdout", ATS_FRAME_EVENT_STDOUT },
 	{ "stderr", ATS_FRAME_EVENT_STDERR },
-};
-
-struct exec_out {
-	struct call *c;
-	unsigned which;
-	struct event *finish;
-	int fd;			   /* the pipe (borrowed), or -1: none, or at its end */
-	struct event ev;
-	bool watched;
-	struct ats_stream *stream; /* NULL: nobody is attached, or has not resumed yet */
-	uint64_t window;	   /* the peer's first credit */
-	uint64_t granted;	   /* position up to which it may be sent */
-	uint64_t sent;		   /* position of the next byte to send */
-	struct ats_hold hold;
-	struct spill *spill;	   /* what follows the bytes held, or NULL */
-	uint64_t unspilled;	   /* bytes of it that were taken out again */
-	struct ats_buf rest;	   /* what follows and could not be spilled */
-	bool ended;
-	uint64_t stop, end;	   /* when it ended: no byte from stop to end is sent */
 };
 
 static size_t

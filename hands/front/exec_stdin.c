@@ -2,7 +2,7 @@
  *
  * The stdin of an exec. Runs in hands' front; the peer sends the bytes and may not send
  * more than it was granted, the program takes them as it likes. */
-#include "hands/front/exec_stdin.h"
+#include "hands/front/exec_private.h"
 
 #include "common/fault.h"
 #include "common/fd.h"
@@ -16,19 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define GRANT_FROM (EXEC_STDIN_WINDOW / 4) /* smaller grants are saved up */
-
-struct exec_stdin {
-	struct call *c;
-	int fd;			   /* -1: not yet, or closed */
-	bool started, eof, broken; /* broken: the program closed it, bytes are dropped */
-	uint64_t received;	   /* offset that must follow */
-	uint64_t granted;	   /* offset up to which the peer may send */
-	uint64_t owed;		   /* consumed and not granted again yet */
-	struct ats_buf queue;
-	struct event ev;
-};
 
 static void
 grant(struct exec_stdin *in, uint64_t n)
@@ -46,7 +33,7 @@ static void
 consumed(struct exec_stdin *in, size_t n)
 {
 	in->owed += n;
-	if (in->eof || in->owed < GRANT_FROM)
+	if (in->eof || in->owed < EXEC_GRANT_FROM)
 		return;
 	grant(in, in->owed);
 	in->owed = 0;
@@ -98,8 +85,8 @@ drain(struct exec_stdin *in)
 		close_pipe(in);
 }
 
-static void
-on_writable(evutil_socket_t fd, short what, void *arg)
+void
+exec_stdin_on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -135,7 +122,7 @@ exec_stdin_open(struct exec_stdin *in, int fd)
 {
 	in->started = true;
 	in->fd = fd;
-	if (event_assign(&in->ev, in->c->f->base, fd, EV_WRITE, on_writable, in) < 0) {
+	if (event_assign(&in->ev, in->c->f->base, fd, EV_WRITE, exec_stdin_on_writable, in) < 0) {
 		in->broken = true;
 		ats_fd_close(&in->fd);
 	} else if (link_chan(in->c->f->link) != NULL) {

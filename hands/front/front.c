@@ -19,6 +19,7 @@
 #include "hands/front/pool.h"
 #include "hands/front/report.h"
 #include "hands/front/spill.h"
+#include "hands/front/upgrade.h"
 #include "hands/init/roles.h"
 
 #include <event2/event.h>
@@ -72,6 +73,8 @@ parse_options(int argc, char **argv, struct front_options *o)
 		{ "tools", required_argument, NULL, 'T' },
 		{ "hands", required_argument, NULL, 'H' },
 		{ "peers", required_argument, NULL, 'U' },
+		{ "number", required_argument, NULL, 'n' },
+		{ "init", required_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned long s;
@@ -86,6 +89,7 @@ parse_options(int argc, char **argv, struct front_options *o)
 		.heartbeat_ms = 10000,
 		.background_jobs = 16,
 		.background_life_s = 86400,
+		.number = 1,
 	};
 	optind = 1;
 	while ((opt = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -134,6 +138,12 @@ parse_options(int argc, char **argv, struct front_options *o)
 			if (parse_background(optarg, o) < 0)
 				return -ATS_E_INVAL;
 			break;
+		case 'n':
+			o->number = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'i':
+			o->init_version = optarg;
+			break;
 		case 'e':
 			if (o->nenv == FRONT_ENV_MAX)
 				return -ATS_E_TOOBIG;
@@ -169,7 +179,7 @@ front_stop_if_drained(struct front *f)
 		front_stop(f, "drained");
 }
 
-/* init speaks only of zygotes that it started again; its end is ours. */
+/* init speaks of zygotes that it started again, and of another front; its end is ours. */
 static void
 on_init(evutil_socket_t fd, short what, void *arg)
 {
@@ -182,8 +192,14 @@ on_init(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (n == -ATS_E_AGAIN)
 		return;
-	if (n == sizeof(m) && nfds == 1 && m.profile <= ATS_PROFILE_SHELL) {
+	if (n == sizeof(m) && m.what == INIT_ZYGOTE && nfds == 1 &&
+	    m.profile <= ATS_PROFILE_SHELL) {
 		pool_replace(f->pool, (enum ats_profile)m.profile, fds[0]);
+		return;
+	}
+	if (n == sizeof(m) && (m.what == INIT_NEXT || m.what == INIT_REFUSED)) {
+		m.text[sizeof(m.text) - 1] = '\0';
+		upgrade_on_init(f, &m, fds[0]);
 		return;
 	}
 	ats_fd_close(&fds[0]);
@@ -220,7 +236,7 @@ make_parts(struct front *f)
 {
 	int spill = take(FRONT_FD_SPILL), listen = take(FRONT_FD_LISTEN);
 	int link = take(FRONT_FD_LINK), tools = take(FRONT_FD_TOOLS);
-	int relay = take(FRONT_FD_RELAY);
+	int relay = take(FRONT_FD_RELAY), next = take(FRONT_FD_UPGRADE);
 
 	ats_buf_init(&f->rx, FRONT_RX_MAX);
 	f->block = ats_malloc(FRONT_BLOCK_BYTES);
@@ -228,6 +244,17 @@ make_parts(struct front *f)
 	ats_buf_init(&f->out, WORKER_JSON_MAX + 4096);
 	if (f->block == NULL || ats_id_new("h", f->boot, sizeof(f->boot)) < 0)
 		return -ATS_E_NOMEM;
+	if (next >= 0) {
+		takeover(f, next, spill);
+		/* Its files may be made now, and who asks there is heard. */
+		f->delivery = delivery_new(f, tools, relay >= 0);
+		f->gateway = gateway_new(f, relay);
+		if (f->delivery == NULL || f->gateway == NULL)
+			return -ATS_E_NOMEM;
+		link_report_ready(f->link);
+		pool_start(f->pool);
+		return link_open(f->link, listen);
+	}
 	f->spills = spill_store_new(spill);
 	if (f->spills == NULL)
 		return -ATS_E_NOMEM;
@@ -249,6 +276,8 @@ make_parts(struct front *f)
 static void
 free_parts(struct front *f)
 {
+	upgrade_free(f->upgrade);
+	f->upgrade = NULL;
 	gateway_free(f->gateway);
 	f->gateway = NULL;
 	link_goodbye(f->link, 0, "hands ends");
@@ -276,7 +305,8 @@ run(struct front *f)
 	if (rc == 0 && take(FRONT_FD_INIT) >= 0) {
 		init =
 		    event_new(f->base, FRONT_FD_INIT, EV_READ | EV_PERSIST, on_init, f);
-		if (init == NULL || ats_fd_nonblock(FRONT_FD_INIT, true) < 0 ||
+		f->upgrade = upgrade_new(f);
+		if (init == NULL || f->upgrade == NULL || ats_fd_nonblock(FRONT_FD_INIT, true) < 0 ||
 		    event_add(init, NULL) < 0)
 			rc = -ATS_E_NOMEM;
 	}

@@ -22,6 +22,7 @@ struct link;
 struct pool;
 struct report;
 struct spill_store;
+struct upgrade;
 
 #define FRONT_ENV_MAX 112
 #define FRONT_RX_BYTES (64u << 10)     /* one read from a worker */
@@ -44,10 +45,13 @@ struct front_options {
 	struct ats_addr addr;	/* where links come from, or go to */
 	const char *env[FRONT_ENV_MAX]; /* K=V, added to every shell */
 	size_t nenv;
+	unsigned number;	/* of this front, since the start of hands */
+	const char *init_version;	/* of the program that init is */
 };
 struct front {
 	struct front_options opt;
 	struct key key;
+	struct ats_secret *key_texts;	/* that it was made of, for the next front; or NULL */
 	struct ats_tls *tls;	/* of opt.addr, where it is of that kind */
 	bool tls_elsewhere;	/* it may end before brain, at whom CAs vouch for */
 	struct event_base *base;
@@ -59,7 +63,9 @@ struct front {
 	struct gateway *gateway;
 	struct delivery *delivery;
 	struct spill_store *spills;
+	struct upgrade *upgrade;
 	char boot[32];
+	uint64_t gateway_ids; /* that the front before has given */
 	bool draining; /* no more calls; ends when idle */
 	bool unconfined; /* the self-test failed: no call was taken, none will be */
 	/* Memory for the next reply. Who reads takes it, and gives it back when the reply has

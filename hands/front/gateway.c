@@ -12,6 +12,7 @@
 #include "hands/front/delivery.h"
 #include "hands/front/front.h"
 #include "hands/front/link.h"
+#include "hands/front/upgrade.h"
 #include "proto/specs.h"
 
 #include <event2/event.h>
@@ -55,6 +56,7 @@ drop(struct gateway *g, struct gateway_call *c)
 	g->held -= c->n;
 	free(c->input);
 	free(c);
+	upgrade_poke(g->f);
 }
 
 /* ---- answers of our own ---------------------------------------------------------------- */
@@ -321,6 +323,18 @@ gateway_on_tools(struct gateway *g, const struct ats_frame *fr, struct ats_err *
 	return 0;
 }
 
+bool
+gateway_is_idle(const struct gateway *g)
+{
+	return g == NULL || g->first == NULL;
+}
+
+uint64_t
+gateway_ids(const struct gateway *g)
+{
+	return g == NULL ? 0 : g->ids;
+}
+
 /* ---- life ------------------------------------------------------------------------------ */
 struct gateway *
 gateway_new(struct front *f, int listen_fd)
@@ -332,6 +346,7 @@ gateway_new(struct front *f, int listen_fd)
 		return NULL;
 	}
 	g->f = f;
+	g->ids = f->gateway_ids;
 	g->listen_fd = listen_fd;
 	g->last = &g->first;
 	if (gateway_listen(g) < 0) {

@@ -6,6 +6,9 @@
 #ifndef ATS_HANDS_FRONT_GATEWAY_H
 #define ATS_HANDS_FRONT_GATEWAY_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/frame.h"
 
 struct front;
@@ -15,6 +18,10 @@ struct gateway;
 struct gateway *gateway_new(struct front *f, int listen_fd);
 /* Whoever still waits is told that brain did not come back. */
 void gateway_free(struct gateway *g);
+/* Nobody waits for an answer. */
+bool gateway_is_idle(const struct gateway *g);
+/* Ids given so far: the next front goes on from there, for brain knows calls by them. */
+uint64_t gateway_ids(const struct gateway *g);
 /* READY has been sent: what has no answer is asked again. */
 void gateway_on_ready(struct gateway *g);
 /* Frames of brain. Negative: it broke a rule. */

@@ -106,7 +106,10 @@ front_keys_take(struct front *f, int fd, struct ats_err *err)
 	ats_fd_close(&fd);
 	if (rc == 0)
 		rc = use_texts(f, texts, err);
-	ats_secret_free(texts);
+	if (rc == 0)
+		f->key_texts = texts;
+	else
+		ats_secret_free(texts);
 	return rc;
 }
 
@@ -116,4 +119,6 @@ front_keys_done(struct front *f)
 	ats_tls_free(f->tls);
 	f->tls = NULL;
 	key_done(&f->key);
+	ats_secret_free(f->key_texts);
+	f->key_texts = NULL;
 }

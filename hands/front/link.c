@@ -16,8 +16,10 @@
 #include "hands/front/gateway.h"
 #include "hands/front/link_private.h"
 #include "hands/front/report.h"
+#include "hands/front/upgrade.h"
 
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +84,52 @@ link_goodbye(struct link *l, int code, const char *text)
 }
 
 bool
+link_has_way_in(const struct link *l)
+{
+	return l->accept_ev != NULL;
+}
+
+uint64_t
+link_epoch(const struct link *l)
+{
+	return l->epoch;
+}
+
+void
+link_set_epoch(struct link *l, uint64_t epoch)
+{
+	l->epoch = epoch;
+}
+
+size_t
+link_half(const struct link *l, uint64_t *ret_call)
+{
+	struct ats_frame_head half;
+	size_t n = l->at == NULL ? 0 : ats_chan_cut(l->at->chan, &half);
+
+	*ret_call = n == 0 ? 0 : half.call;
+	return n;
+}
+
+void
+link_flush(struct link *l, unsigned ms)
+{
+	uint64_t now = ats_clock_us(), end = now + ms * UINT64_C(1000);
+	struct pollfd p = { .events = POLLOUT };
+
+	if (l->at == NULL)
+		return;
+	p.fd = ats_chan_fd(l->at->chan);
+	for (; now < end && ats_chan_queued(l->at->chan) > 0; now = ats_clock_us()) {
+		if (poll(&p, 1, (int)((end - now) / 1000) + 1) < 0 ||
+		    (p.revents & (POLLERR | POLLHUP)) != 0)
+			return;
+		ats_chan_cork(l->at->chan);	/* uncorking writes */
+		ats_chan_uncork(l->at->chan);
+	}
+}
+
+bool
 link_is_ready(const struct link *l)
 {
 	return l->at != NULL && l->at->state == ATS_STATE_READY;
@@ -107,6 +155,11 @@ send_ready(struct link *l)
 	if ((rc = calls_list(f->calls, &running)) < 0 ||
 	    (rc = background_list(f->background, &shells)) < 0)
 		return rc;
+	m.version = ATS_VERSION;
+	m.build = upgrade_build()[0] != '\0' ? upgrade_build() : NULL;
+	m.init = f->opt.init_version;
+	m.fronts = f->opt.number;
+	m.has_fronts = true;
 	m.running = (struct ats_slice){ running.data, running.len };
 	m.shells = (struct ats_slice){ shells.data, shells.len };
 	return link_send_msg(l, ATS_FRAME_READY, 0, &m);
@@ -323,6 +376,17 @@ link_new(struct front *f, int first_fd, int listen_fd)
 	arm(l->retention, f->opt.retention_ms);
 	link_want(l);
 	return l;
+}
+
+int
+link_open(struct link *l, int listen_fd)
+{
+	int rc = link_listen(l, listen_fd);
+
+	arm(l->retention, l->f->opt.retention_ms);
+	if (rc == 0)
+		link_want(l);
+	return rc;
 }
 
 void

@@ -8,6 +8,7 @@
 #include "hands/front/exec.h"
 #include "hands/front/front.h"
 #include "hands/front/gateway.h"
+#include "hands/front/upgrade.h"
 
 #include <string.h>
 
@@ -186,6 +187,17 @@ on_DRAIN(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 	l->f->draining = true;
 	front_stop_if_drained(l->f);
 	return 0;
+}
+
+static int
+on_UPGRADE(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	struct ats_msg_UPGRADE m;
+	int rc = decode(l, ATS_FRAME_UPGRADE, fr, &m, err);
+
+	if (rc == 0)
+		upgrade_ask(l->f);
+	return rc;
 }
 
 static int

@@ -525,6 +525,35 @@ pool_kill(struct pool *p, struct worker *w)
 }
 
 void
+pool_sockets(const struct pool *p, int ret[3])
+{
+	for (unsigned i = 0; i < PROFILES; i++)
+		ret[i] = p->z[i].sock;
+}
+
+void
+pool_adopt(struct pool *p, struct worker *w)
+{
+	struct zygote *z = zygote_of(p, w->profile);
+
+	w->state = WORKER_BUSY;
+	TAILQ_INSERT_TAIL(&z->busy, w, entry);
+	p->live++;
+}
+
+void
+pool_leave(struct pool *p)
+{
+	struct worker *w;
+
+	/* A shell's monitor has ended its tree by then, and ends by itself. */
+	for (unsigned i = 0; i < PROFILES; i++)
+		TAILQ_FOREACH (w, &p->z[i].released, entry)
+			if (i != ATS_PROFILE_SHELL && !w->gone)
+				pool_kill(p, w);
+}
+
+void
 pool_on_eof(struct pool *p, struct worker *w)
 {
 	struct zygote *z = zygote_of(p, w->profile);

@@ -34,6 +34,12 @@ void pool_wait(struct pool *p, enum ats_profile profile, struct pool_waiter *w);
 void pool_wait_cancel(struct pool *p, enum ats_profile profile, struct pool_waiter *w);
 /* An answer has left: the idle timer starts anew. */
 void pool_touch(struct pool *p);
+/* The zygotes' sockets (borrowed), by profile; -1: there is none. */
+void pool_sockets(const struct pool *p, int ret[3]);
+/* Takes one that is at work, of another front's pool. */
+void pool_adopt(struct pool *p, struct worker *w);
+/* Another front goes on: of what has answered here and not yet ended nobody would hear. */
+void pool_leave(struct pool *p);
 /* From worker_io: SIGKILL by the zygote; the worker's end of file; its release. */
 void pool_kill(struct pool *p, struct worker *w);
 void pool_on_eof(struct pool *p, struct worker *w);

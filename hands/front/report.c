@@ -211,6 +211,22 @@ front_report_new(struct front *f)
 	return r;
 }
 
+int
+front_report_restore(struct report *r, struct ats_slice json)
+{
+	struct probe *p = &r->probes[0];
+	struct ats_json_val v;
+	int rc = json.n > REPORT_MAX ? -ATS_E_TOOBIG : ats_json_scan(json.p, json.n, NULL);
+
+	if (rc == 0 && (ats_json_value(json).type != ATS_JSON_OBJECT ||
+		!ats_json_get(json, "verified", &v) || v.type != ATS_JSON_BOOL || !v.b))
+		rc = -ATS_E_JSON;
+	if (rc == 0)
+		rc = ats_buf_add(&p->json, json.p, json.n);
+	r->done = rc == 0;
+	return rc;
+}
+
 void
 front_report_free(struct report *r)
 {

@@ -18,6 +18,9 @@ struct report *front_report_new(struct front *f); /* returns owned or NULL */
 void front_report_free(struct report *r);
 /* Asks for the tests; when all have ended link_report_ready is called, or front_refuse. */
 void front_report_start(struct report *r);
+/* The tests were made, for another front, and this is the vector. -ATS_E_TOOBIG, -ATS_E_JSON,
+ * -ATS_E_NOMEM. */
+ATS_NODISCARD int front_report_restore(struct report *r, struct ats_slice json);
 /* The verified vector as JSON, after link_report_ready; valid until front_report_free. */
 struct ats_slice front_report_json(const struct report *r);
 

@@ -3,7 +3,7 @@
  * Commands under their monitors. Runs in hands' front; output bytes and how long a
  * command goes on are the tool's choice, what the monitor says is checked for size and
  * form. */
-#include "hands/front/shell.h"
+#include "hands/front/shell_private.h"
 
 #include "common/clock.h"
 #include "common/fault.h"
@@ -13,6 +13,7 @@
 #include "hands/front/delivery.h"
 #include "hands/front/front.h"
 #include "hands/front/pool.h"
+#include "hands/front/upgrade.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,35 +28,10 @@
  * other end who got it over a socket. */
 #define LAST_BYTES (4u << 20)
 
-enum shell_state { SHELL_WAITING, SHELL_RUNNING, SHELL_DRAINING, SHELL_ENDED };
-struct shell {
-	struct front *f;
-	const struct shell_ops *ops;
-	void *ctx;
-	enum shell_state state;
-	bool lazy;
-	struct job_head head;
-	int input;
-	struct ats_buf strings, extra; /* the job, while it waits for a worker */
-	struct worker *w;
-	struct pool_waiter waiter;
-	int pipe[3];
-	struct event ev[2];
-	bool watched[2];
-	bool *freed; /* set by shell_free for a frame on the stack */
-	struct event lazy_ev, stop_ev, step_ev;
-	enum outcome_ended why;
-	unsigned stop_step; /* 0 not asked, 1 TERM sent, 2 KILL sent */
-	size_t last_bytes;
-	bool told; /* by the monitor, that all of it ended */
-	struct job_exit exit;
-	struct shell_end end;
-};
-
 static void on_reply(
     void *ctx, const struct reply_head *h, const char *json, const char *payload);
 static void on_lost(void *ctx, int status);
-static const struct worker_ops worker_ops = { .reply = on_reply, .lost = on_lost };
+const struct worker_ops shell_worker_ops = { .reply = on_reply, .lost = on_lost };
 
 /* ---- pipes ------------------------------------------------------------------------- */
 static void
@@ -136,8 +112,8 @@ on_stderr(evutil_socket_t fd, short what, void *arg)
 	(void)drain(arg, 1);
 }
 
-static void
-watch(struct shell *s)
+void
+shell_watch(struct shell *s)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		if (s->pipe[i] < 0 || s->watched[i] || s->ops->output == NULL)
@@ -154,12 +130,12 @@ on_lazy(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	watch(arg);
+	shell_watch(arg);
 }
 
 /* ---- the end ----------------------------------------------------------------------- */
-static void
-arm(struct event *ev, uint64_t us)
+void
+shell_arm(struct event *ev, uint64_t us)
 {
 	struct timeval tv = {
 		.tv_sec = (time_t)(us / 1000000),
@@ -173,6 +149,7 @@ static void
 finish(struct shell *s)
 {
 	struct worker *w = s->w;
+	struct front *f = s->f;
 
 	s->state = SHELL_ENDED;
 	(void)evtimer_del(&s->lazy_ev);
@@ -184,6 +161,7 @@ finish(struct shell *s)
 	s->ops->ended(s->ctx, &s->end);
 	if (w != NULL)
 		worker_release(w);
+	upgrade_poke(f);
 }
 
 /* A pipe that is empty and not at its end. */
@@ -309,7 +287,7 @@ run(struct shell *s, struct worker *w, struct ats_slice strings, struct ats_slic
 	s->head.json_len = (uint32_t)strings.n;
 	s->head.extra_len = (uint32_t)extra.n;
 	if (worker_run_fd(
-		w, &worker_ops, s, &s->head, strings.p, extra.p, s->input) < 0) {
+		w, &shell_worker_ops, s, &s->head, strings.p, extra.p, s->input) < 0) {
 		worker_release(w);
 		return false;
 	}
@@ -319,9 +297,10 @@ run(struct shell *s, struct worker *w, struct ats_slice strings, struct ats_slic
 	s->pipe[2] = ats_steal_fd(&w->in);
 	s->state = SHELL_RUNNING;
 	if (s->lazy)
-		arm(&s->lazy_ev, SHELL_LAZY_US);
+		shell_arm(&s->lazy_ev, SHELL_LAZY_US);
 	else
-		watch(s);
+		shell_watch(s);
+	upgrade_poke(s->f);
 	if (s->ops->started != NULL)
 		s->ops->started(s->ctx);
 	return true;
@@ -406,7 +385,7 @@ on_stop(evutil_socket_t fd, short what, void *arg)
 	if (s->stop_step == 1) {
 		s->stop_step = 2;
 		worker_tell(s->w, MONITOR_KILL, 0);
-		arm(&s->stop_ev, SHELL_GRACE_US);
+		shell_arm(&s->stop_ev, SHELL_GRACE_US);
 		return;
 	}
 	/* The monitor does not obey: its namespace dies with it. */
@@ -427,9 +406,9 @@ shell_stop(struct shell *s, enum outcome_ended why)
 		event_active(&s->stop_ev, EV_TIMEOUT, 0);
 		return;
 	}
-	watch(s);
+	shell_watch(s);
 	worker_tell(s->w, MONITOR_TERM, 0);
-	arm(&s->stop_ev, SHELL_GRACE_US);
+	shell_arm(&s->stop_ev, SHELL_GRACE_US);
 }
 
 void
@@ -446,8 +425,7 @@ shell_is_started(const struct shell *s)
 }
 
 struct shell *
-shell_new(
-    struct front *f, const struct shell_job *j, const struct shell_ops *ops, void *ctx)
+shell_alloc(struct front *f, const struct shell_ops *ops, void *ctx)
 {
 	struct shell *s = ats_calloc(1, sizeof(*s));
 
@@ -456,22 +434,35 @@ shell_new(
 	s->f = f;
 	s->ops = ops;
 	s->ctx = ctx;
-	s->lazy = j->lazy;
-	s->input = (j->flags & JOB_INPUT) != 0 ? j->input : -1;
+	s->input = -1;
 	s->pipe[0] = s->pipe[1] = s->pipe[2] = -1;
 	s->waiter.got = on_worker;
 	s->waiter.ctx = s;
+	ats_buf_init(&s->strings, JOB_MAX);
+	ats_buf_init(&s->extra, JOB_MAX);
+	(void)evtimer_assign(&s->lazy_ev, f->base, on_lazy, s);
+	(void)evtimer_assign(&s->stop_ev, f->base, on_stop, s);
+	(void)evtimer_assign(&s->step_ev, f->base, on_step, s);
+	return s;
+}
+
+struct shell *
+shell_new(
+    struct front *f, const struct shell_job *j, const struct shell_ops *ops, void *ctx)
+{
+	struct shell *s = shell_alloc(f, ops, ctx);
+
+	if (s == NULL)
+		return NULL;
+	s->lazy = j->lazy;
+	if ((j->flags & JOB_INPUT) != 0)
+		s->input = j->input;
 	s->head = (struct job_head){
 		.call = j->call,
 		.flags = j->flags,
 		.rows = j->rows,
 		.cols = j->cols,
 	};
-	ats_buf_init(&s->strings, JOB_MAX);
-	ats_buf_init(&s->extra, JOB_MAX);
-	(void)evtimer_assign(&s->lazy_ev, f->base, on_lazy, s);
-	(void)evtimer_assign(&s->stop_ev, f->base, on_stop, s);
-	(void)evtimer_assign(&s->step_ev, f->base, on_step, s);
 	if (start(s, j) < 0) {
 		shell_free(s);
 		return NULL;

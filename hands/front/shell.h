@@ -10,6 +10,7 @@
 #include "hands/front/worker_io.h"
 
 struct front;
+struct records;
 struct shell;
 
 #define SHELL_TURN_BYTES (256u << 10) /* read from one pipe in one turn of the loop */
@@ -61,5 +62,15 @@ bool shell_is_started(const struct shell *s);
 int shell_pipe(const struct shell *s, unsigned which);
 /* The same, but it is the caller's from now on. */
 int shell_take_pipe(struct shell *s, unsigned which);
+
+/* ---- shell_move.c */
+/* Whether another front could take it over as it is; one that has ended is but its pipes. */
+bool shell_can_move(const struct shell *s);
+ATS_NODISCARD int shell_save(const struct shell *s, struct records *r);
+/* The next record, for a part that will be told as by shell_new; owned in *ret. */
+ATS_NODISCARD int shell_load(struct front *f, const struct shell_ops *ops, void *ctx,
+    struct records *r, struct shell **ret);
+bool shell_runs(const struct shell *s);
+
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Bounded files of long outputs. Runs in hands' front; the bytes are whatever tools
  * print, the names are ours. Writes go to the page cache and never wait for a peer. */
-#include "hands/front/spill.h"
+#include "hands/front/spill_private.h"
 
 #include "common/clock.h"
 #include "common/fault.h"
@@ -18,32 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct spill_file {
-	char name[SPILL_NAME];
-	uint64_t bytes;
-	int64_t born_s; /* wall clock */
-	bool live;	/* a struct spill writes it */
-};
-struct spill_store {
-	int dirfd;
-	uint64_t bytes;
-	size_t n;
-	struct spill_file files[SPILL_FILES]; /* oldest first */
-};
-struct spill {
-	struct spill_store *store;
-	char name[SPILL_NAME];
-	int fd, ring;	  /* ring is -1 until the first part is full */
-	uint64_t total;	  /* bytes seen */
-	uint64_t stored;  /* bytes kept or overwritten: position of the writer */
-	uint64_t on_disk; /* what the store was told */
-	int error;
-	bool finished;
-	uint64_t tail_from; /* finish: first byte of the tail */
-	uint64_t tail_at;   /* finish: where it begins in fd */
-	uint64_t copied;    /* finish: bytes of the tail that are there */
-};
-
 static void
 file_forget(struct spill_store *st, size_t i, bool remove)
 {
@@ -54,8 +28,8 @@ file_forget(struct spill_store *st, size_t i, bool remove)
 	memmove(&st->files[i], &st->files[i + 1], (st->n - i) * sizeof(st->files[0]));
 }
 
-static struct spill_file *
-file_find(struct spill_store *st, const char *name)
+struct spill_file *
+spill_file_find(struct spill_store *st, const char *name)
 {
 	for (size_t i = 0; i < st->n; i++) {
 		if (strcmp(st->files[i].name, name) == 0)
@@ -89,7 +63,7 @@ store_grow(struct spill *s, uint64_t n)
 	}
 	st->bytes += n;
 	s->on_disk += n;
-	if ((f = file_find(st, s->name)) != NULL)
+	if ((f = spill_file_find(st, s->name)) != NULL)
 		f->bytes += n;
 	return true;
 }
@@ -168,7 +142,7 @@ adopt(struct spill_store *st)
 }
 
 struct spill_store *
-spill_store_new(int dirfd)
+spill_store_adopt(int dirfd)
 {
 	struct spill_store *st = ats_calloc(1, sizeof(*st));
 
@@ -176,9 +150,24 @@ spill_store_new(int dirfd)
 		return NULL;
 	st->dirfd = dirfd;
 	adopt(st);
+	return st;
+}
+
+void
+spill_store_trim(struct spill_store *st)
+{
 	evict_aged(st);
 	while (st->bytes > SPILL_STORE && evict_one(st))
 		;
+}
+
+struct spill_store *
+spill_store_new(int dirfd)
+{
+	struct spill_store *st = spill_store_adopt(dirfd);
+
+	if (st != NULL)
+		spill_store_trim(st);
 	return st;
 }
 
@@ -214,7 +203,7 @@ int
 spill_new(
     struct spill_store *st, const char *name, struct spill **ret, struct ats_err *err)
 {
-	struct spill_file *f = file_find(st, name);
+	struct spill_file *f = spill_file_find(st, name);
 	struct spill *s;
 	int fd;
 
@@ -474,7 +463,7 @@ spill_free(struct spill *s)
 
 	if (s == NULL)
 		return;
-	if ((f = file_find(s->store, s->name)) != NULL)
+	if ((f = spill_file_find(s->store, s->name)) != NULL)
 		f->live = false;
 	ats_fd_close(&s->fd);
 	ats_fd_close(&s->ring);
@@ -488,7 +477,7 @@ spill_drop(struct spill *s)
 
 	if (s == NULL)
 		return;
-	if ((f = file_find(s->store, s->name)) != NULL)
+	if ((f = spill_file_find(s->store, s->name)) != NULL)
 		file_forget(s->store, (size_t)(f - s->store->files), true);
 	ats_fd_close(&s->fd);
 	ats_fd_close(&s->ring);

@@ -26,6 +26,9 @@ struct spill_store;
 /* dirfd is borrowed. Files of an earlier life are adopted, oldest first. Returns owned or
  * NULL. */
 struct spill_store *spill_store_new(int dirfd);
+/* The same, and none of them goes until spill_store_trim: some may be in use still. */
+struct spill_store *spill_store_adopt(int dirfd);
+void spill_store_trim(struct spill_store *st);
 void spill_store_free(struct spill_store *st); /* files stay */
 /* Bytes on disk that the store answers for. */
 uint64_t spill_store_bytes(const struct spill_store *st);
@@ -51,6 +54,13 @@ uint64_t spill_total(const struct spill *s);
 uint64_t spill_lost(const struct spill *s);
 int spill_error(const struct spill *s); /* 0 or the failure that sticks */
 const char *spill_name(const struct spill *s);
+/* ---- spill_move.c */
+struct records;
+ATS_NODISCARD int spill_save(const struct spill *s, struct records *r);
+/* The next record; owned in *ret. */
+ATS_NODISCARD int spill_load(struct spill_store *st, struct records *r, struct spill **ret);
+
+/* ---- spill.c */
 /* The file stays, in the store's care; drop removes it. NULL is fine. */
 void spill_free(struct spill *s);
 void spill_drop(struct spill *s);

@@ -4,6 +4,7 @@
  * the id is the peer's. Nothing blocks: a waiting call is an entry in the command's list, and
  * the time to wait is the call's own deadline. */
 #include "hands/front/background.h"
+#include "hands/front/record.h"
 #include "hands/front/tool_call.h"
 
 #include "common/clock.h"
@@ -51,11 +52,50 @@ on_ended(struct background_waiter *w, struct job *j)
 		call_fail(p->c, true, ATS_E_NOT_STARTED, "The command was not started.");
 }
 
+static enum call_move
+on_move(const struct call *c)
+{
+	const struct waiting *p = c->part;
+
+	return p->w.j != NULL ? CALL_MOVES : CALL_WAITS;
+}
+
 static const struct call_ops ops = {
+	.part = RECORD_TASK,
+	.move = on_move,
 	.cancel = on_cancel,
 	.free = on_free,
 	.survives = true,
 };
+
+static bool
+wait_for(struct call *c, struct job *j)
+{
+	struct waiting *p = ats_calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return false;
+	p->c = c;
+	p->w.ended = on_ended;
+	background_wait(j, &p->w);
+	c->ops = &ops;
+	c->part = p;
+	return true;
+}
+
+const struct job *
+task_output_job(const struct call *c)
+{
+	const struct waiting *p = c->ops == &ops ? c->part : NULL;
+
+	return p == NULL ? NULL : p->w.j;
+}
+
+bool
+task_output_load(struct call *c, struct job *j)
+{
+	return wait_for(c, j);
+}
 
 void
 front_check_task_output(
@@ -76,7 +116,6 @@ front_task_output(
 {
 	ATS_CLEANUP_BUF struct ats_buf arena = { 0 };
 	struct ats_in_task_output in;
-	struct waiting *p;
 	struct job *j;
 	uint64_t ms;
 
@@ -89,16 +128,10 @@ front_task_output(
 		background_tell(c, j);
 		return;
 	}
-	p = ats_calloc(1, sizeof(*p));
-	if (p == NULL) {
+	if (!wait_for(c, j)) {
 		call_fail(c, true, ATS_E_NOMEM, "The command goes on; there is no memory to wait.");
 		return;
 	}
-	p->c = c;
-	p->w.ended = on_ended;
-	background_wait(j, &p->w);
-	c->ops = &ops;
-	c->part = p;
 	if (c->deadline_us == 0 || c->deadline_us > ats_clock_us() + ms * 1000)
 		call_deadline(c, ms);
 }

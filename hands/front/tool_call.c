@@ -33,6 +33,7 @@ struct tool_call {
 	struct data *data; /* its bytes are wanted raw, or NULL */
 };
 
+static enum call_move on_move(const struct call *c);
 static void on_cancel(struct call *c, bool timeout);
 static void on_free(struct call *c);
 static void on_reply(
@@ -41,6 +42,7 @@ static void on_lost(void *ctx, int status);
 static void on_worker(void *ctx, struct worker *w, const struct ats_err *err);
 
 static const struct call_ops ops = {
+	.move = on_move,
 	.cancel = on_cancel,
 	.free = on_free,
 	.survives = true,
@@ -219,6 +221,15 @@ static bool
 has_run(const struct tool_call *t)
 {
 	return t->w != NULL && !t->c->validate;
+}
+
+/* Bytes that went raw cannot be sent again. */
+static enum call_move
+on_move(const struct call *c)
+{
+	const struct tool_call *t = c->part;
+
+	return c->keep || t->data != NULL ? CALL_WAITS : CALL_LEAVES;
 }
 
 static const char *

@@ -7,6 +7,7 @@
 #include "common/fd.h"
 #include "hands/front/front.h"
 #include "hands/front/pool.h"
+#include "hands/front/upgrade.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,12 +37,11 @@ worker_unsent(const struct front *f)
 	return unsent_bytes;
 }
 
-struct worker *
-worker_new(struct front *f, enum ats_profile profile, uint64_t serial, const int *fds,
-    size_t nfds)
+static struct worker *
+make(struct front *f, enum ats_profile profile, uint64_t serial, const int *fds, size_t nfds,
+    size_t want)
 {
 	struct worker *w = ats_calloc(1, sizeof(*w));
-	size_t want = profile == ATS_PROFILE_SHELL ? 4 : 1;
 	bool ok = w != NULL && nfds == want;
 
 	for (size_t i = 0; i < nfds && ok; i++)
@@ -70,6 +70,19 @@ worker_new(struct front *f, enum ats_profile profile, uint64_t serial, const int
 		return NULL;
 	}
 	return w;
+}
+
+struct worker *
+worker_new(struct front *f, enum ats_profile profile, uint64_t serial, const int *fds,
+    size_t nfds)
+{
+	return make(f, profile, serial, fds, nfds, profile == ATS_PROFILE_SHELL ? 4 : 1);
+}
+
+struct worker *
+worker_adopt(struct front *f, enum ats_profile profile, uint64_t serial, int sock)
+{
+	return make(f, profile, serial, &sock, 1, 1);
 }
 
 void
@@ -239,8 +252,10 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		unsent_bytes -= w->tx.len;
 		ats_buf_reset(&w->tx);
 	}
-	if (w->tx.len == 0)
+	if (w->tx.len == 0) {
 		(void)event_del(&w->write_ev);
+		upgrade_poke(w->f);
+	}
 }
 
 /* ---- in ---------------------------------------------------------------------------- */

@@ -55,6 +55,8 @@ TAILQ_HEAD(worker_list, worker);
  * descriptors are closed. */
 struct worker *worker_new(struct front *f, enum ats_profile profile, uint64_t serial,
     const int *fds, size_t nfds);
+/* One that is at work, of its socket alone, which it takes; as above. */
+struct worker *worker_adopt(struct front *f, enum ats_profile profile, uint64_t serial, int sock);
 /* Hands it the job; json and extra are borrowed, what the socket does not take is copied.
  * -ATS_E_EOF: it was dead already, nothing was delivered. -ATS_E_NOMEM. */
 ATS_NODISCARD int worker_run(struct worker *w, const struct worker_ops *ops, void *ctx,

@@ -2,15 +2,17 @@
  *
  * First process of the box. Its input is the launcher's plan, signals and the ends of its
  * children. */
-#include "hands/init/init.h"
+#include "hands/init/init_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,25 +27,15 @@
 #include "hands/confine/ns.h"
 #include "hands/confine/vector.h"
 #include "hands/confine/view.h"
+#include "hands/init/next.h"
 #include "hands/init/roles.h"
 #include "hands/init/start.h"
 #include "hands/worker/tree.h"
 
-#define ZYGOTES 3		/* READ, WRITE, SHELL: the first of enum ats_profile */
 #define RESTARTS_MAX 5		/* of zygotes, within */
 #define RESTARTS_MS 10000
 #define END_MS 3000		/* for front to end in order */
-
-struct init {
-	const struct init_plan *plan;
-	struct box box;
-	int spill, tools;
-	int front_sock;		/* our end of FRONT_FD_INIT */
-	int socks[ZYGOTES];	/* the zygotes' ends until they are started */
-	pid_t front, zygotes[ZYGOTES];
-	unsigned restarts;
-	uint64_t restarts_since_ms, end_by_ms;
-};
+#define TICK_MS 1000
 
 static const char *const profile_names[ZYGOTES] = { "read", "write", "shell" };
 
@@ -161,20 +153,24 @@ start_zygote(struct init *in, unsigned profile, int sock)
 	return 0;
 }
 
-static int
-start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
+static pid_t
+run_front(struct init *in, int exe, const int *socks, int upgrade, const char *confinement,
+    int *ret_sock)
 {
 	const struct hands_options *o = in->plan->options;
-	char background[32], peers[32];
-	const char *argv[28 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
+	bool first = upgrade < 0;
+	char background[32], peers[32], number[16];
+	const char *argv[32 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
 		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
 		in->box.home, "--retention", o->retention_s, "--confinement",
 		confinement, "--background", background, "--heartbeat", o->heartbeat_s,
-		"--tools", in->box.tools, "--peers", peers };
+		"--tools", in->box.tools, "--peers", peers, "--number", number, "--init",
+		ATS_VERSION };
 	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
-		.exe = in->plan->exe, .argv = argv, .nfds = 10,
+		.exe = exe, .argv = argv, .nfds = 11,
 		.await_exec = in->plan->groups != NULL };
-	size_t n = 20;
+	size_t n = 24;
+	pid_t pid;
 	int pair[2];
 
 	if (o->listens || o->connects) {
@@ -194,25 +190,42 @@ start_front(struct init *in, const int socks[ZYGOTES], const char *confinement)
 		argv[n++] = "--env";
 		argv[n++] = o->env[i];
 	}
+	(void)snprintf(number, sizeof(number), "%u", in->fronts + 1);
 	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
 		return -ATS_E_SYS;
-	p.fds[0] = (struct start_fd){ in->plan->link, FRONT_FD_LINK };
+	p.fds[0] = (struct start_fd){ first ? in->plan->link : -1, FRONT_FD_LINK };
 	p.fds[1] = (struct start_fd){ in->plan->listen, FRONT_FD_LISTEN };
 	for (int i = 0; i < ZYGOTES; i++)
-		p.fds[2 + i] = (struct start_fd){ socks[i], FRONT_FD_READ + i };
+		p.fds[2 + i] = (struct start_fd){ socks == NULL ? -1 : socks[i], FRONT_FD_READ + i };
 	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
 	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
-	p.fds[7] = (struct start_fd){ in->plan->key, FRONT_FD_KEY };
+	p.fds[7] = (struct start_fd){ first ? in->plan->key : -1, FRONT_FD_KEY };
 	p.fds[8] = (struct start_fd){ in->tools, FRONT_FD_TOOLS };
 	p.fds[9] = (struct start_fd){ in->plan->relay, FRONT_FD_RELAY };
-	in->front = start_role(&p);
+	p.fds[10] = (struct start_fd){ upgrade, FRONT_FD_UPGRADE };
+	pid = start_role(&p);
 	(void)close(pair[1]);
-	if (in->plan->key >= 0)
-		(void)close(in->plan->key);	/* nobody else has it */
-	if (in->plan->relay >= 0)
-		(void)close(in->plan->relay);
-	in->front_sock = pair[0];
-	return in->front < 0 ? -ATS_E_SYS : 0;
+	if (pid < 0) {
+		(void)close(pair[0]);
+		return -ATS_E_SYS;
+	}
+	in->fronts++;
+	*ret_sock = pair[0];
+	return pid;
+}
+
+pid_t
+init_start_front(struct init *in, int exe, const int socks[ZYGOTES], int upgrade,
+    int *ret_sock)
+{
+	struct ats_buf vector = { 0 };
+	pid_t pid = -ATS_E_NOMEM;
+
+	ats_buf_init(&vector, 8192);
+	if (vector_make(&in->box, NULL, FILTER_SHELL, NULL, &vector) == 0)
+		pid = run_front(in, exe, socks, upgrade, vector.data, ret_sock);
+	ats_buf_done(&vector);
+	return pid;
 }
 
 /* Init and what it starts from here on have the base filter for ever. */
@@ -229,19 +242,16 @@ load_base(struct ats_err *err)
 static int
 start_greeter(struct init *in, struct ats_err *err)
 {
-	struct ats_buf vector = { 0 };
 	int front_socks[ZYGOTES], rc = 0;
 
-	ats_buf_init(&vector, 8192);
-	if (vector_make(&in->box, NULL, FILTER_SHELL, NULL, &vector) < 0)
-		return ats_err_set(err, ATS_E_NOMEM, "confinement vector");
 	for (unsigned i = 0; rc == 0 && i < ZYGOTES; i++)
 		rc = zygote_socket(&front_socks[i], &in->socks[i]);
 	if (rc == 0)
-		rc = start_front(in, front_socks, vector.data);
-	ats_buf_done(&vector);
-	if (rc < 0)
+		in->front = init_start_front(in, in->plan->exe, front_socks, -1, &in->front_sock);
+	if (rc < 0 || in->front < 0)
 		return ats_err_set(err, ATS_E_SYS, "start of front");
+	if (in->plan->key >= 0)
+		(void)close(in->plan->key);	/* nobody else has it */
 	for (unsigned i = 0; i < ZYGOTES; i++)
 		(void)close(front_socks[i]);
 	return 0;
@@ -297,7 +307,7 @@ exit_code(int status)
 static void
 restart_zygote(struct init *in, unsigned profile, int status)
 {
-	struct init_msg m = { .profile = profile };
+	struct init_msg m = { .what = INIT_ZYGOTE, .profile = profile };
 	uint64_t now = ats_clock_ms();
 	int ours, theirs;
 
@@ -322,7 +332,9 @@ restart_zygote(struct init *in, unsigned profile, int status)
 		end(in, 1);
 	}
 	(void)close(ours);
-	if (ats_fd_send(in->front_sock, &m, sizeof m, &theirs, 1) < 0)
+	/* Two fronts: who of them goes on is not known, nor whether this one still hears. */
+	in->untold[profile] = in->next > 0;
+	if (ats_fd_send(in->front_sock, &m, sizeof m, &theirs, 1) < 0 && in->next <= 0)
 		end(in, 1);
 	(void)close(theirs);
 }
@@ -334,7 +346,9 @@ reap(struct init *in)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid == in->front) {
+		if (pid == in->next) {
+			next_ended(in, exit_code(status));
+		} else if (pid == in->front && !next_goes_on(in)) {
 			if (exit_code(status) != 0)
 				ats_log(ATS_LOG_ERROR, "front ended", "status=%d",
 				    exit_code(status));
@@ -346,27 +360,54 @@ reap(struct init *in)
 	}
 }
 
-static void __attribute__((noreturn))
-loop(struct init *in)
+/* Children are looked at in any case. */
+static void
+read_signals(struct init *in)
 {
-	const struct timespec tick = { .tv_sec = 1 };
+	struct signalfd_siginfo si;
+
+	while (read(in->signals, &si, sizeof si) == (ssize_t)sizeof si) {
+		if (si.ssi_signo == SIGCHLD || in->end_by_ms != 0)
+			continue;
+		in->end_by_ms = ats_clock_ms() + END_MS;
+		(void)kill(in->front, SIGTERM);
+		if (in->next > 0)
+			(void)kill(in->next, SIGKILL);
+	}
+}
+
+static int
+take_signals(struct init *in, struct ats_err *err)
+{
 	sigset_t set;
-	int sig;
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
+	in->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return in->signals < 0 ? ats_err_sys(err, "signalfd") : 0;
+}
+
+static void __attribute__((noreturn))
+loop(struct init *in)
+{
+	struct pollfd p[3] = { { .fd = in->signals, .events = POLLIN },
+		{ .events = POLLIN }, { .fd = in->plan->launcher, .events = POLLIN } };
+
 	for (;;) {
+		next_hear_front(in);
 		reap(in);
-		sig = in->end_by_ms != 0 ? sigtimedwait(&set, NULL, &tick) :
-		    sigwaitinfo(&set, NULL);
+		p[1].fd = in->front_sock;
+		(void)poll(p, ATS_ARRAY_LEN(p), in->end_by_ms != 0 ? TICK_MS : -1);
 		if (in->end_by_ms != 0 && ats_clock_ms() > in->end_by_ms)
 			end(in, 1);
-		if ((sig == SIGTERM || sig == SIGINT) && in->end_by_ms == 0) {
-			in->end_by_ms = ats_clock_ms() + END_MS;
-			(void)kill(in->front, SIGTERM);
-		}
+		if ((p[0].revents & POLLIN) != 0)
+			read_signals(in);
+		if ((p[2].revents & POLLIN) != 0)
+			next_hear_launcher(in);
+		else if (p[2].revents != 0)
+			p[2].fd = -1;
 	}
 }
 
@@ -391,13 +432,15 @@ init_main(const struct init_plan *plan)
 
 	in.plan = plan;
 	in.box = plan->box;
-	in.spill = in.tools = in.front_sock = -1;
+	in.spill = in.tools = in.front_sock = in.next_sock = in.signals = -1;
 	block_signals();
 	ats_log_init("init", ATS_LOG_INFO, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, "ats-init", 0, 0, 0);
 	(void)setsid();
 	in.box.landlock_abi = ats_landlock_abi();
-	rc = start_all(&in, &err);
+	rc = take_signals(&in, &err);
+	if (rc == 0)
+		rc = start_all(&in, &err);
 	if (rc == 0)
 		rc = ats_caps_undumpable(&err);
 	if (plan->link >= 0)

@@ -25,6 +25,7 @@ struct init_plan {			/* made by the launcher, inherited by the fork */
 	int workspace;			/* O_PATH, in the launcher's mount namespace, or -1 */
 	int idmap_ws;			/* user namespace, or -1 */
 	int status;			/* to the launcher: one struct init_status */
+	int launcher;			/* SEQPACKET to it, for newest.h; or -1 */
 	uid_t uid;			/* of the launcher */
 	gid_t gid;
 };

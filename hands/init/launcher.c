@@ -27,6 +27,7 @@
 #include "hands/init/dialer.h"
 #include "hands/init/goodbye.h"
 #include "hands/init/mounts.h"
+#include "hands/init/newest.h"
 #include "hands/init/places.h"
 #include "hands/init/relay.h"
 #include "hands/init/scratch.h"
@@ -36,7 +37,9 @@
 
 struct launcher {
 	const struct hands_options *o;
-	pid_t init, dialer;
+	pid_t dialer;
+	struct launched box;
+	struct newest newest;
 	bool namespaced;
 	int signals, link, listen;
 	int lock;			/* of a state directory of our own making */
@@ -89,8 +92,8 @@ check_landlock(const struct hands_options *o, enum box_situation s, struct ats_e
 
 int
 launcher_try(const struct hands_options *o, enum box_situation s, bool probe, int link,
-    int listen, const struct keys *keys, struct cgroups *groups, pid_t *ret_pid,
-    struct init_status *ret_status, struct ats_err *err)
+    int listen, const struct keys *keys, struct cgroups *groups, struct launched *ret,
+    struct ats_err *err)
 {
 	struct init_plan plan = { .options = o,
 		.groups = groups,
@@ -103,7 +106,7 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 		.workspace = -1,
 		.idmap_ws = -1,
 		.early_front = !probe && situations(o) == 1 };
-	int status[2] = { -1, -1 }, rc = check_landlock(o, s, err);
+	int status[2] = { -1, -1 }, sock[2] = { -1, -1 }, rc = check_landlock(o, s, err);
 	pid_t pid = -1;
 
 	if (rc == 0)
@@ -113,22 +116,28 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 		rc = keys_pass(keys, &plan.key, err);
 	if (rc == 0 && (plan.exe < 0 || ats_fd_pipe(status, 0) < 0))
 		rc = plan.exe < 0 ? plan.exe : ats_err_sys(err, "pipe");
+	if (rc == 0 && ats_fd_socketpair(SOCK_SEQPACKET, sock) < 0)
+		rc = ats_err_sys(err, "socketpair");
 	plan.status = status[1];
+	plan.launcher = sock[1];
 	if (rc == 0) {
 		pid = cgroups_fork(groups, ns_flags(s, o->net_host));
-		if (pid == 0)
+		if (pid == 0) {
+			(void)close(sock[0]);
 			init_main(&plan);
+		}
 		if (pid < 0)
 			rc = ns_flags(s, o->net_host) != 0 && errno != EAGAIN &&
 			    errno != ENOMEM ? ns_explain(s, errno, err) :
 			    ats_err_sys(err, "fork");
 	}
 	ats_fd_close(&status[1]);
+	ats_fd_close(&sock[1]);
 	ats_fd_close(&plan.key);
-	if (rc == 0 && ats_fd_read_all(status[0], ret_status, sizeof *ret_status) < 0)
+	if (rc == 0 && ats_fd_read_all(status[0], &ret->status, sizeof ret->status) < 0)
 		rc = ats_err_set(err, ATS_E_SYS, "init ended before it said why");
-	else if (rc == 0 && !ret_status->ok)
-		rc = ats_err_set(err, ret_status->err.code, "%s", ret_status->err.text);
+	else if (rc == 0 && !ret->status.ok)
+		rc = ats_err_set(err, ret->status.err.code, "%s", ret->status.err.text);
 	if (pid > 0 && (rc < 0 || probe))
 		(void)waitpid(pid, NULL, 0);
 	ats_fd_close(&status[0]);
@@ -136,8 +145,13 @@ launcher_try(const struct hands_options *o, enum box_situation s, bool probe, in
 	ats_fd_close(&plan.relay);
 	ats_fd_close(&plan.workspace);
 	ats_fd_close(&plan.idmap_ws);
-	if (rc == 0)
-		*ret_pid = pid;
+	if (rc < 0 || probe)
+		ats_fd_close(&sock[0]);
+	if (rc == 0) {
+		ret->init = pid;
+		ret->sock = sock[0];
+		ret->box = plan.box;
+	}
 	return rc;
 }
 
@@ -158,7 +172,6 @@ start_box(struct launcher *l)
 	const enum box_situation user[] = { BOX_USER, BOX_LANDLOCK, BOX_NONE };
 	const enum box_situation *s = geteuid() == 0 ? root : user;
 	size_t n = situations(l->o);
-	struct init_status status;
 	struct ats_err err = { 0 };
 	struct budget budget = l->o->budget;
 
@@ -166,7 +179,9 @@ start_box(struct launcher *l)
 	cgroups_make(&l->groups, &budget);
 	for (size_t i = 0; i < n && (i == 0 || err.code == ATS_E_UNAVAILABLE); i++) {
 		if (launcher_try(l->o, s[i], false, l->link, l->listen, &l->keys,
-			&l->groups, &l->init, &status, &err) == 0) {
+			&l->groups, &l->box, &err) == 0) {
+			l->newest.init = l->box.sock;
+			l->newest.box = &l->box.box;
 			l->namespaced = s[i] == BOX_ROOT || s[i] == BOX_USER;
 			return 0;
 		}
@@ -233,8 +248,9 @@ take_peer(struct launcher *l, struct ats_err *err)
 static int
 run(struct launcher *l)
 {
-	struct wait w = { .signals = l->signals, .box = l->init, .dialer = l->dialer,
-		.namespaced = l->namespaced, .relay = &l->relay, .acceptor = &l->acceptor };
+	struct wait w = { .signals = l->signals, .box = l->box.init, .dialer = l->dialer,
+		.namespaced = l->namespaced, .relay = &l->relay, .acceptor = &l->acceptor,
+		.newest = &l->newest };
 	struct ats_err err = { 0 };
 
 	ats_fd_close(&l->link);
@@ -255,6 +271,7 @@ launcher_run(const struct hands_options *o)
 	struct ats_err err = { 0 };
 	int code, rc;
 
+	newest_find(&l.newest);
 	l.o = &own;
 	l.signals = l.link = l.listen = l.relay.sock = l.lock = -1;
 	l.acceptor.listen = l.acceptor.to = -1;

@@ -8,6 +8,7 @@
  * S
  *   --confinement JSON [--background NUMBER,SECONDS] [--heartbeat S] [--env K=V]...
  *   [--listen ADDR | --connect ADDR]    of the launcher, for TLS and WebSocket
+ *   [--number N] [--init VERSION]    which front of this start it is; what init is
  *   --tools DIR --peers UID,UID [--hands FILE]    as workers see these; who may ask there
  *   The JSON is the vector with "verified":false; the self-test (JOB_SELFTEST in a worker of
  *   each profile) answers with the whole vector again, "verified" and "tests" filled in. */
@@ -39,16 +40,33 @@
 #define FRONT_FD_TOOLS 11	/* the directory of the host's tools, front writes files in it */
 #define FRONT_FD_RELAY 12	/* listens there for those who ask for them; absent as above */
 
+/* SEQPACKET to the front whose place this one takes (hands/front/record.h): then it has the
+ * zygotes' sockets, the key and all else from there; absent as above. */
+#define FRONT_FD_UPGRADE 13
+
 /* zygotes */
 #define ZYGOTE_FD_FRONT 3
 #define ZYGOTE_FD_OOM 4		/* shell: the box's memory.events or memory.oom_control; absent as
 				 * above */
 #define ZYGOTE_FD_FORKS 5	/* shell: the box's pids.events */
 
-/* init -> front: one datagram, a new socket of that zygote attached (SCM_RIGHTS). */
+/* Between init and front, datagrams. */
+#define INIT_ZYGOTE 1u	/* init: a new socket of that zygote attached (SCM_RIGHTS) */
+#define INIT_NEXT 2u	/* init: the new front was started; its socket attached */
+#define INIT_REFUSED 3u /* init: it was not; code and text */
+#define INIT_UPGRADE 4u	/* front: start another front */
+#define INIT_CANCEL 5u	/* front: end the one that was started */
+#define INIT_TAKEN 6u	/* the new front: it has all, and goes on when the old one has ended */
 struct init_msg {
+	uint32_t what;
 	uint32_t profile;	/* enum ats_profile: READ, WRITE or SHELL */
+	int32_t code;		/* ATS_E_* */
+	char text[460];
 };
+
+/* Counts up with any change to what init, front, zygotes, workers and monitors say to each other
+ * (this file, hands/job.h): a front of another file is one of the same number, or none. */
+#define HANDS_INSIDE 1u
 
 /* Where root starts the box: no process in it but the launcher and init is kernel uid 0. Workers
  * have a number of that many, see worker_id.h. */

@@ -6,7 +6,7 @@
 
 #include "hands/confine/box.h"
 
-#define START_FDS_MAX 10
+#define START_FDS_MAX 11
 
 struct start_fd {
 	int from; /* borrowed; -1: absent, an O_PATH descriptor stands there */

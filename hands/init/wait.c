@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "hands/init/accept.h"
+#include "hands/init/newest.h"
 #include "hands/init/relay.h"
 #include "hands/worker/tree.h"
 
@@ -158,7 +159,7 @@ wait_for_end(const struct wait *w)
 {
 	struct loop l = { .w = w, .box = { .pid = w->box }, .command = { .pid = w->command },
 		.dialer = { .pid = w->dialer }, .code = -1 };
-	struct pollfd p[2 + RELAY_POLLS] = { { .fd = w->signals, .events = POLLIN } };
+	struct pollfd p[3 + RELAY_POLLS] = { { .fd = w->signals, .events = POLLIN } };
 
 	reap(&l);	/* what ended before its signal was taken */
 	while (!l.box.ended || (l.command.pid > 0 && !l.command.ended)) {
@@ -174,13 +175,15 @@ wait_for_end(const struct wait *w)
 		pause = accept_poll(w->acceptor, &p[1]);
 		if (pause >= 0 && (left < 0 || pause < left))
 			left = pause;
-		relay_poll(w->relay, p + 2);
+		newest_poll(w->newest, &p[2]);
+		relay_poll(w->relay, p + 3);
 		if (poll(p, ATS_ARRAY_LEN(p), left) < 0) {
 			if (errno != EINTR)
 				break;
 			continue;	/* what poll left in p is of no turn */
 		}
-		relay_turn(w->relay, p + 2);
+		relay_turn(w->relay, p + 3);
+		newest_turn(w->newest, &p[2]);
 		accept_turn(w->acceptor, &p[1]);
 		if (p[0].revents != 0)
 			read_signals(&l);

@@ -10,6 +10,7 @@
 #include "common/err.h"
 
 struct acceptor;
+struct newest;
 struct relay;
 
 /* Container engines send SIGKILL 10 s after the first signal; our end comes before. */
@@ -23,6 +24,7 @@ struct wait {
 	bool namespaced;	/* the box ends whole when its init does */
 	struct relay *relay;	/* borrowed */
 	struct acceptor *acceptor;	/* borrowed */
+	struct newest *newest;		/* borrowed */
 };
 
 /* Blocks the signals that wait_for_end takes, before the first child is made; fills *ret_fd
