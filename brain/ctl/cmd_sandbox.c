@@ -17,6 +17,7 @@ static const struct {
 	{ "restart", "ats/sandbox.restart", "", true, "is started again" },
 	{ "kill", "ats/sandbox.kill", "", true, "ends; its next call starts it again" },
 	{ "logs", "ats/sandbox.logs", "text", true, NULL },
+	{ "upgrade", "ats/sandbox.upgrade", NULL, false, NULL },
 	{ "takeover", "ats/sandbox.takeover", "", true, "is attached to; who had it is told" },
 };
 
@@ -95,7 +96,7 @@ cmd_sandbox(struct ctl *c, int argc, char **argv)
 	for (size_t i = 0; i < ATS_ARRAY_LEN(verbs); i++) {
 		if (strcmp(argv[1], verbs[i].verb) != 0)
 			continue;
-		if (n != (verbs[i].wants_id ? 2 : 1))
+		if (n != (verbs[i].wants_id ? 2 : 1) && strcmp(argv[1], "upgrade") != 0)
 			return ctl_fail(CTL_USAGE,
 			    "sandbox %s: %s; atsctl sandbox ls shows the ids", argv[1],
 			    verbs[i].wants_id ? "the id is missing" : "takes no id");
