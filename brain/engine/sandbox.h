@@ -44,7 +44,7 @@ struct sandbox {
 	/* link */
 	struct ats_chan *chan;		/* NULL when there is none */
 	bool hello_done;
-	bool resuming;			/* calls wait for the hands that we had, which may be gone */
+	bool resuming;			/* calls wait for the hands that we had, gone perhaps */
 	char boot[33];			/* of hands that we talk to */
 	uint64_t epoch, ping_seq;
 	struct link_key key;

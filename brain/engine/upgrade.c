@@ -58,8 +58,8 @@ fail(struct upgrade *u, int code, const char *text)
 	struct ats_err err = { 0 };
 
 	(void)ats_err_set(&err, code, "%s", text);
-	ats_log(ATS_LOG_WARN, "a sandbox was not upgraded", "sandbox=%s code=%s why=\"%s\"", box->id,
-	    ats_err_name(code), text);
+	ats_log(ATS_LOG_WARN, "a sandbox was not upgraded", "sandbox=%s code=%s why=\"%s\"",
+	    box->id, ats_err_name(code), text);
 	events_emit(box->e, box->uid, "sandbox.not_upgraded", NULL, box->id, 0, text);
 	if (u->client != NULL)
 		rpc_fail(&r, &err);

@@ -88,7 +88,8 @@ background_save(const struct background *b, struct records *r, uint64_t *ret_n)
 static bool
 is_possible(const struct background *b, const struct record_JOB *m, const struct records *r)
 {
-	return b->njobs < BACKGROUND_KEPT && r->payload.len < sizeof(((struct job_view *)0)->names) &&
+	return b->njobs < BACKGROUND_KEPT &&
+	    r->payload.len < sizeof(((struct job_view *)0)->names) &&
 	    m->shell == (m->status == JOB_RUNNING) &&
 	    (!m->shell || b->nrunning < b->f->opt.background_jobs) && m->id[0] != '\0' &&
 	    background_of((struct background *)(uintptr_t)b, m->id, m->session) == NULL;

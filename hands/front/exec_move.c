@@ -206,7 +206,8 @@ load_in(struct exec *x, struct records *r)
 	in->fd = record_fd(r, m->open);
 	if (in->fd < 0)
 		return 0;
-	if (event_assign(&in->ev, x->c->f->base, in->fd, EV_WRITE, exec_stdin_on_writable, in) < 0 ||
+	if (event_assign(&in->ev, x->c->f->base, in->fd, EV_WRITE, exec_stdin_on_writable,
+		in) < 0 ||
 	    ((in->queue.len > 0 || in->eof) && event_add(&in->ev, NULL) < 0))
 		return no_memory(r);
 	return 0;

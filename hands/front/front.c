@@ -306,7 +306,8 @@ run(struct front *f)
 		init =
 		    event_new(f->base, FRONT_FD_INIT, EV_READ | EV_PERSIST, on_init, f);
 		f->upgrade = upgrade_new(f);
-		if (init == NULL || f->upgrade == NULL || ats_fd_nonblock(FRONT_FD_INIT, true) < 0 ||
+		if (init == NULL || f->upgrade == NULL ||
+		    ats_fd_nonblock(FRONT_FD_INIT, true) < 0 ||
 		    event_add(init, NULL) < 0)
 			rc = -ATS_E_NOMEM;
 	}

@@ -74,7 +74,8 @@ records_done(struct records *r)
 int
 record_wrong(struct records *r, const char *what)
 {
-	return ats_err_set(&r->err, ATS_E_PROTO, "%s: what was said of it contradicts itself", what);
+	return ats_err_set(&r->err, ATS_E_PROTO, "%s: what was said of it contradicts itself",
+	    what);
 }
 
 static int

@@ -26,7 +26,7 @@
 #include "hands/front/spill.h"
 #include "hands/init/roles.h"
 
-#define PATIENCE_MS 30000u	/* the old front waits for calls first, and cancels what it gives up */
+#define PATIENCE_MS 30000u	/* the old front waits for calls first, and ends us in time */
 
 /* ---- who we are ---------------------------------------------------------------------- */
 #define BUILD_BYTES 8u	/* of the id that are told: as many as tell builds apart */
@@ -65,7 +65,8 @@ on_object(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 
 		if (ph->p_type == PT_NOTE && build[0] == '\0')
-			take_note((const unsigned char *)(info->dlpi_addr + ph->p_vaddr), ph->p_memsz);
+			take_note((const unsigned char *)(info->dlpi_addr + ph->p_vaddr),
+			    ph->p_memsz);
 	}
 	return 1;
 }
@@ -87,7 +88,8 @@ check_head(const struct record_HEAD *m, struct records *r)
 		    "running front writes %u", RECORD_FORMAT, (unsigned)m->format);
 	if (m->inside != HANDS_INSIDE)
 		return ats_err_set(&r->err, ATS_E_VERSION, "init and workers, which stay, speak "
-		    "version %u, it speaks %u; restart the sandbox", (unsigned)m->inside, HANDS_INSIDE);
+		    "version %u, it speaks %u; restart the sandbox", (unsigned)m->inside,
+		    HANDS_INSIDE);
 	if (strcmp(m->tables, ats_proto_digest()) != 0)
 		return ats_err_set(&r->err, ATS_E_VERSION, "it was built from other tables than "
 		    "brain and the workers; restart the sandbox");
@@ -169,7 +171,8 @@ leave(struct records *r)
 
 	if (r->err.code == ATS_E_CANCELLED)
 		_exit(0);
-	ats_log(ATS_LOG_WARN, "this front does not take over", "code=%s why=\"%s\"", m.code, m.text);
+	ats_log(ATS_LOG_WARN, "this front does not take over", "code=%s why=\"%s\"", m.code,
+	    m.text);
 	r->err.text[399] = '\0';
 	(void)!record_send(r, RECORD_ID_REFUSED, &m, NULL, 0, NULL, 0);
 	_exit(EXIT_FAILURE);

@@ -94,7 +94,8 @@ fail(struct upgrade *u, int code, const char *text)
 	char quoted[480];
 
 	(void)ats_log_quote(quoted, sizeof(quoted), text, strlen(text));
-	ats_log(ATS_LOG_WARN, "front is not replaced", "code=%s why=%s", ats_err_name(code), quoted);
+	ats_log(ATS_LOG_WARN, "front is not replaced", "code=%s why=%s", ats_err_name(code),
+	    quoted);
 	drop(u);
 	tell_brain(u->f, code, text);
 }
@@ -325,8 +326,8 @@ upgrade_ask(struct front *f)
 	else if (f->draining)
 		tell_brain(f, ATS_E_BUSY, "the sandbox is ending");
 	else if (!link_has_way_in(f->link))
-		tell_brain(f, ATS_E_INVAL, "the link ends with an upgrade, and there is no other way "
-		    "in: start ats-hands with --listen or --connect");
+		tell_brain(f, ATS_E_INVAL, "the link ends with an upgrade, and there is no other "
+		    "way in: start ats-hands with --listen or --connect");
 	else if (tell_init(INIT_UPGRADE) < 0)
 		tell_brain(f, ATS_E_SYS, "init does not hear");
 	else {

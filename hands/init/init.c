@@ -196,7 +196,8 @@ run_front(struct init *in, int exe, const int *socks, int upgrade, const char *c
 	p.fds[0] = (struct start_fd){ first ? in->plan->link : -1, FRONT_FD_LINK };
 	p.fds[1] = (struct start_fd){ in->plan->listen, FRONT_FD_LISTEN };
 	for (int i = 0; i < ZYGOTES; i++)
-		p.fds[2 + i] = (struct start_fd){ socks == NULL ? -1 : socks[i], FRONT_FD_READ + i };
+		p.fds[2 + i] = (struct start_fd){ socks == NULL ? -1 : socks[i],
+			FRONT_FD_READ + i };
 	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
 	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
 	p.fds[7] = (struct start_fd){ first ? in->plan->key : -1, FRONT_FD_KEY };

@@ -65,13 +65,14 @@ newest_check(const struct box *b, const struct stat *st, const char *path, uid_t
     struct ats_err *err)
 {
 	const char *in = writable_by(b, path);
-	bool same = b->worker_uid == ours;	/* then a wall keeps the tools from it, or nothing */
+	bool same = b->worker_uid == ours;	/* then a wall keeps tools from it, or nothing */
 
 	if (!S_ISREG(st->st_mode))
 		return ats_err_set(err, ATS_E_PERM, "%s is no regular file", path);
 	if (st->st_uid != 0 && st->st_uid != ours)
-		return ats_err_set(err, ATS_E_PERM, "%s belongs to user %u; the next front must be "
-		    "a file of root's or of user %u", path, (unsigned)st->st_uid, (unsigned)ours);
+		return ats_err_set(err, ATS_E_PERM, "%s belongs to user %u; the next front must "
+		    "be a file of root's or of user %u", path, (unsigned)st->st_uid,
+		    (unsigned)ours);
 	if ((st->st_mode & S_IWOTH) != 0 ||
 	    ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 && (!same || st->st_uid != ours)) ||
 	    (!same && st->st_uid == b->worker_uid))
@@ -81,8 +82,8 @@ newest_check(const struct box *b, const struct stat *st, const char *path, uid_t
 		return ats_err_set(err, ATS_E_PERM, "%s lies where tools write, in %s: one of them "
 		    "may have put it there; remedy: install ats-hands elsewhere", path, in);
 	if (same && b->situation == BOX_NONE && st->st_uid == ours)
-		return ats_err_set(err, ATS_E_PERM, "%s may be written by tools: nothing keeps them "
-		    "from your files; remedy: let it be root's", path);
+		return ats_err_set(err, ATS_E_PERM, "%s may be written by tools: nothing keeps "
+		    "them from your files; remedy: let it be root's", path);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ struct newest {
 	const struct box *box;	/* that stands */
 };
 
-/* launcher -> init: what the file is asked for by is one byte. The descriptor comes along, O_PATH. */
+/* launcher -> init, which asked with one byte: the descriptor comes along, O_PATH. */
 struct newest_msg {
 	int32_t code;		/* 0, or ATS_E_* */
 	char text[460];

@@ -26,8 +26,10 @@
 #include "tests/fuzz/fuzz.h"
 
 #define RECORDS 64
-#define HEAD_JSON "{\"format\":%u,\"inside\":%u,\"tables\":\"%s\",\"boot\":\"h\",\"epoch\":1,"      \
-	"\"next_job\":4,\"draining\":false,\"read\":true,\"write\":true,\"shell\":true,\"key\":false}"
+#define HEAD_JSON                                                                         \
+	"{\"format\":%u,\"inside\":%u,\"tables\":\"%s\",\"boot\":\"h\",\"epoch\":1,"          \
+	"\"next_job\":4,\"draining\":false,\"read\":true,\"write\":true,\"shell\":true,"        \
+	"\"key\":false}"
 #define REPORT "{\"verified\":true}"
 
 struct head {
@@ -88,7 +90,8 @@ make_fds(uint32_t id, size_t n, int fds[ATS_FD_PASS_MAX])
 			continue;
 		}
 		FUZZ_CHECK(id == RECORD_ID_SHELL && i > 0 ? ats_fd_pipe(pair, O_NONBLOCK) == 0 :
-		    ats_fd_socketpair(id == RECORD_ID_HEAD ? SOCK_SEQPACKET : SOCK_STREAM, pair) == 0);
+		    ats_fd_socketpair(id == RECORD_ID_HEAD ? SOCK_SEQPACKET : SOCK_STREAM,
+			pair) == 0);
 		fds[i] = pair[0];
 		(void)close(pair[1]);
 	}

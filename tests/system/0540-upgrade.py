@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -229,7 +230,8 @@ def _(home):
     place.upgrade()
     release(go)
     text = text_of(mcp.answer(id))
-    ats.check(text.startswith("before\n1\n2\n") and text.endswith("\n200000\ngo\nafter"), text[-200:])
+    ats.check(text.startswith("before\n1\n2\n") and
+              text.endswith("\n200000\ngo\nafter"), text[-200:])
     ats.matches(text, r"(?s)cut: \d+ bytes in all.*Read (/\S+) with offset")
     os.unlink(os.path.join(home.ws, "go"))
     os.unlink(os.path.join(home.ws, "began"))
@@ -294,7 +296,25 @@ def in_the_workspace(home):
 refuses("a link that leads where tools write", "lies where tools write", in_the_workspace)
 
 
-@ats.test("an unknown id, none, and a hands without another way in")
+@ats.test("a hands whose link is the only way in says so, and goes on")
+def _(home):
+    upgrades.original()
+    ours, theirs = socket.socketpair()
+    home.popen(ats.program("ats-hands"), "--stdio", "--workspace", home.ws,
+               stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL)
+    theirs.close()
+    link = ats.Link(ours)
+    link.hello_as_brain()
+    link.send("control.upgrade", 0, {})
+    f = link.expect("control.unchanged")
+    ats.equal(f.json["code"], "invalid")
+    ats.contains(f.json["text"], "no other way in")
+    link.send("control.ping", 0, {"seq": 5})
+    ats.equal(link.expect("control.pong").json["seq"], 5)
+    link.close()
+
+
+@ats.test("an unknown id, and a sandbox that does not run")
 def _(home):
     place = upgrades.Place(home)
     ats.contains(home.ctl("sandbox", "upgrade", "b-no", code=1).stderr.decode(), "unknown id")

@@ -72,7 +72,8 @@ START_TEST(newest_check_where_tools_have_our_user_id)
 	b.situation = BOX_USER;
 	ck_assert_int_eq(check(&b, OURS, S_IFREG | 0775, "/opt/ats-hands", OURS, text), 0);
 	b.situation = BOX_NONE;
-	ck_assert_int_eq(check(&b, OURS, S_IFREG | 0755, "/opt/ats-hands", OURS, text), -ATS_E_PERM);
+	ck_assert_int_eq(check(&b, OURS, S_IFREG | 0755, "/opt/ats-hands", OURS, text),
+	    -ATS_E_PERM);
 	ck_assert_msg(strstr(text, "let it be root's") != NULL, "%s", text);
 	ck_assert_int_eq(check(&b, 0, S_IFREG | 0755, "/opt/ats-hands", OURS, text), 0);
 }
