@@ -28,8 +28,8 @@
 #define RECORDS 64
 #define HEAD_JSON                                                                         \
 	"{\"format\":%u,\"inside\":%u,\"tables\":\"%s\",\"boot\":\"h\",\"epoch\":1,"          \
-	"\"next_job\":4,\"draining\":false,\"read\":true,\"write\":true,\"shell\":true,"        \
-	"\"key\":false}"
+	"\"next_job\":4,\"gateway_ids\":0,\"draining\":false,\"read\":true,"                   \
+	"\"write\":true,\"shell\":true,\"key\":false}"
 #define REPORT "{\"verified\":true}"
 
 struct head {
