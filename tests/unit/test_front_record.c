@@ -148,6 +148,24 @@ START_TEST(record_any_short_silent_or_ended_says_which)
 }
 END_TEST
 
+START_TEST(record_any_of_an_end_that_left_something_unread_is_what_it_said)
+{
+	union record_any rec;
+	struct records r;
+
+	setup();
+	ck_assert_int_eq(write(ends[1], "unread", 6), 6);
+	say(RECORD_ID_STOP, "{}", 2, 0, 0, 0);
+	ats_fd_close(&ends[0]);
+	records_init(&r, ends[1], 0);
+	ck_assert_int_eq(record_any(&r, &rec), 0);
+	ck_assert_int_eq((int)r.id, RECORD_ID_STOP);
+	ck_assert_int_eq(record_any(&r, &rec), -ATS_E_EOF);
+	records_done(&r);
+	teardown();
+}
+END_TEST
+
 /* ---- a whole takeover ---------------------------------------------------------------- */
 static struct front f;
 
@@ -383,6 +401,7 @@ END_TEST
 
 ATS_UNIT_MAIN("front_record", record_any_of_what_is_none_is_refused_and_leaves_no_descriptor,
     record_any_short_silent_or_ended_says_which,
+    record_any_of_an_end_that_left_something_unread_is_what_it_said,
     takeover_of_another_version_says_which,
     takeover_of_a_kept_result_has_it,
     takeover_of_a_call_that_contradicts_itself_is_refused,
