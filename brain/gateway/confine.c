@@ -29,19 +29,21 @@
  * answers ENOSYS: libraries know that from old kernels. */
 static const struct ats_seccomp_rule http_rules[] = {
 	/* memory */
-	YES("brk"), NO_EXEC("mmap"), NO_EXEC("mprotect"), YES("munmap"), YES("mremap"), YES("madvise"),
+	YES("brk"), NO_EXEC("mmap"), NO_EXEC("mprotect"), YES("munmap"), YES("mremap"),
+	YES("madvise"),
 	YES("mlock"), YES("munlock"),
 	/* descriptors */
 	YES("read"), YES("write"), YES("readv"), YES("writev"), YES("pread64"), YES("pwrite64"),
 	YES("close"), YES("close_range"), YES("lseek"), YES("dup"), YES("dup3"), YES("fcntl"),
-	YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONBIO)), YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONREAD)),
+	YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONBIO)),
+	YES_IF("ioctl", ATS_SECCOMP_ARG_EQ(1, FIONREAD)),
 	YES("pipe2"), YES("eventfd2"), YES("splice"), YES("tee"),
 	YES("openat"), YES("fstat"), YES("newfstatat"), YES("statx"), YES("readlinkat"),
 	YES("faccessat"), YES("faccessat2"), YES("getdents64"), YES("statfs"), YES("fstatfs"),
 #ifdef __x86_64__
 	YES("open"), YES("stat"), YES("lstat"), YES("access"), YES("readlink"), YES("poll"),
-	YES("select"), YES("pipe"), YES("epoll_wait"), YES("epoll_create"), YES("time"),
-	YES("arch_prctl"), YES("dup2"), YES("eventfd"),
+	YES("select"), YES("pipe"), YES("getdents"), YES("epoll_wait"), YES("epoll_create"),
+	YES("time"), YES("arch_prctl"), YES("dup2"), YES("eventfd"),
 #endif
 	/* waiting */
 	YES("ppoll"), YES("pselect6"), YES("epoll_create1"), YES("epoll_ctl"),
@@ -131,5 +133,5 @@ confine_gateway(const struct ats_gw_config *c, const char *ca, struct ats_err *e
 		rc = restrict_http(c, ca, err);
 	if (rc < 0)
 		return rc;
-	return c->has_url ? ats_seccomp_install(http, 1, err) : ats_seccomp_install(programs, 1, err);
+	return ats_seccomp_install(c->has_url ? http : programs, 1, err);
 }

@@ -92,7 +92,9 @@ class Gateway:
             self.proc.wait()
             raise ats.Failure("it did not end with its socket") from None
         left = ats.wait_gone(below, 10)
+        said = self.log_text()
         self.log.close()
+        ats.equal(self.proc.returncode, 0, "its exit status\n" + said[-3000:])
         ats.equal(left, [], "processes that it left")
 
     def log_text(self):
