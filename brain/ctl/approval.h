@@ -13,7 +13,8 @@
 
 #define APPROVAL_ID_MAX 32
 #define APPROVAL_WAY_TERMINAL "terminal"
-#define APPROVAL_TEXT_MAX (64u << 20)	/* of arguments of ATS_GATEWAY_ARGS_MAX, escaped and indented */
+#define APPROVAL_TEXT_MAX \
+	(64u << 20) /* of arguments of ATS_GATEWAY_ARGS_MAX, escaped and indented */
 
 struct approval {
 	char id[APPROVAL_ID_MAX], session[64], workspace[ATS_PATH_MAX];

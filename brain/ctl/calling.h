@@ -13,7 +13,8 @@ struct calling {
 	bool validate;		/* only the tool's checks */
 	const char *data_file;	/* the tool's raw bytes go there, or NULL */
 };
-/* json: an object as text, or "-" for stdin. Returns the exit code: 0, 1 tool error, 125 not run. */
+/* json: an object as text, or "-" for stdin. Returns the exit code: 0, 1 tool error, 125
+ * not run. */
 int calling_run(struct ctl *c, const struct calling *a, const char *tool, const char *json);
 
 #endif

@@ -102,7 +102,8 @@ print_event(const struct approval *a, const char *event, const char *why)
 	if (rc == 0 && why == NULL && a->gateway[0] != '\0')
 		rc = ats_buf_addf(&b, "%s ", a->gateway);
 	if (rc == 0)
-		rc = safe_text(&b, why != NULL ? why : a->tool, strlen(why != NULL ? why : a->tool));
+		rc = safe_text(
+		    &b, why != NULL ? why : a->tool, strlen(why != NULL ? why : a->tool));
 	if (rc == 0 && why == NULL)
 		rc = ats_buf_addf(&b, " %s, %zu bytes of arguments, expires %s", a->session,
 		    a->args.len, expires);

@@ -86,7 +86,8 @@ show(const struct approving *p, struct ats_err *err)
 		rc = ats_err_set(err, -rc, "its arguments cannot be shown whole: %s",
 		    ats_err_text(rc));
 	/* What was typed before it was seen is no answer. */
-	if (rc == 0 && (tcflush(p->tty, TCIFLUSH) < 0 || ats_fd_write_all(p->tty, b.data, b.len) < 0))
+	if (rc == 0 && (tcflush(p->tty, TCIFLUSH) < 0 ||
+			   ats_fd_write_all(p->tty, b.data, b.len) < 0))
 		rc = ats_err_sys(err, "terminal");
 	ats_buf_done(&b);
 	return rc;
@@ -191,8 +192,10 @@ cmd_approve(struct ctl *c, int argc, char **argv)
 		    "approve: %s: no id; atsctl approvals shows the ids", p.id);
 	p.tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	if (p.tty < 0)
-		return ctl_fail(CTL_NOT_RUN, "approve: a person approves at a terminal, and there is "
-		    "none here (/dev/tty: %s); run it in one", strerror(errno));
+		return ctl_fail(CTL_NOT_RUN,
+		    "approve: a person approves at a terminal, and there is "
+		    "none here (/dev/tty: %s); run it in one",
+		    strerror(errno));
 	approval_init(&m.a);
 	approval_init(&p.a);
 	rc = brain_connect(c, false, &p.vault, &err);

@@ -73,7 +73,8 @@ print_bash(void)
 	    "\t--workspace|-w) compopt -o filenames 2>/dev/null\n"
 	    "\t\tlocal IFS=$'\\n'; COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n"
 	    "\t--socket) return ;;\n"
-	    "\t--session|-s|--timeout|--reason|-r|--tool|-t|--since|--owner) compopt +o default 2>/dev/null; return ;;\n"
+	    "\t--session|-s|--timeout|--reason|-r|--tool|-t|--since|--owner) compopt +o "
+	    "default 2>/dev/null; return ;;\n"
 	    "\tesac\n"
 	    "\tcase $cmd in\n");
 	(void)printf("\t'') words='%s ", global_options);

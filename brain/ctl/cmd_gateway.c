@@ -56,7 +56,9 @@ cmd_gateway(struct ctl *c, int argc, char **argv)
 		    "gateway call GATEWAY__TOOL JSON");
 	/* A tool of the sandbox would run, too, and not be what was meant. */
 	if (strstr(argv[2], "__") == NULL)
-		return ctl_fail(CTL_NOT_RUN, "gateway call: %s: no tool of a gateway, whose names are "
-		    "GATEWAY__TOOL; atsctl gateway ls shows the gateways", argv[2]);
+		return ctl_fail(CTL_NOT_RUN,
+		    "gateway call: %s: no tool of a gateway, whose names are "
+		    "GATEWAY__TOOL; atsctl gateway ls shows the gateways",
+		    argv[2]);
 	return calling_run(c, &a, argv[2], argv[3]);
 }

@@ -196,7 +196,8 @@ await_tools(struct serving *v, struct ats_err *err)
 
 		now = ats_clock_ms();
 		if (now >= end || s->list_rpc == 0)
-			return ats_err_set(err, ATS_E_TIMEOUT, "brain does not say which tools there "
+			return ats_err_set(err, ATS_E_TIMEOUT,
+			    "brain does not say which tools there "
 			    "are");
 		(void)poll(p, 2, (int)(end - now));
 		if (is_asked_to_end(v))
@@ -319,7 +320,8 @@ cmd_relay(struct ctl *c, int argc, char **argv)
 	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 1, argc, argv, &code) < 0)
 		return code;
 	if (parse_uid(owner, &uid) < 0)
-		return ctl_fail_code(CTL_NOT_RUN, "usage", "relay: --owner %s: not a user id", owner);
+		return ctl_fail_code(
+		    CTL_NOT_RUN, "usage", "relay: --owner %s: not a user id", owner);
 	v.s.c = c;
 	v.s.session.door.fd = v.s.dir.fd = v.s.dir.watch = v.s.specs_dir = v.signals = -1;
 	rc = run(&v, argv[1], specs, uid, &err);

@@ -87,8 +87,10 @@ on_new(struct mcp_asks *a, struct ats_buf *out)
 	int rc = elicit_show(&a->dialogs, &a->msg.a, out);
 
 	if (rc == 0)
-		(void)ctl_fail(0, "mcp: %s waits for approval and is too long, or one too many, for a "
-		    "dialog; atsctl approve %s", a->msg.a.id, a->msg.a.id);
+		(void)ctl_fail(0,
+		    "mcp: %s waits for approval and is too long, or one too many, for a "
+		    "dialog; atsctl approve %s",
+		    a->msg.a.id, a->msg.a.id);
 	return rc < 0 ? rc : 0;
 }
 

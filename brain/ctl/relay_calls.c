@@ -58,7 +58,8 @@ relay_params(const struct ats_specs *tools, struct ats_slice text, const char *c
 	if (rc < 0)
 		return ats_err_wrap(err, "the request");
 	if (ats_specs_find(tools, r.tool) == NULL)
-		return ats_err_set(err, ATS_E_UNKNOWN_TOOL, "there is no tool of this name; the list "
+		return ats_err_set(err, ATS_E_UNKNOWN_TOOL,
+		    "there is no tool of this name; the list "
 		    "of tools names those that there are");
 	ats_json_w_init(&w, out);
 	ats_json_w_object(&w, NULL);
@@ -93,7 +94,8 @@ add_blocks(struct ats_buf *out, struct ats_slice result)
 			if (rc == -ATS_E_FIELD)		/* a NUL inside: escaped, as it stands */
 				rc = ats_buf_add(out, v.raw.p + 1, v.raw.n - 2);
 		} else if (rc == 0) {
-			rc = ats_buf_add_str(out, "[an image or other data, which cannot be passed on "
+			rc = ats_buf_add_str(out,
+			    "[an image or other data, which cannot be passed on "
 			    "here]");
 		}
 	}

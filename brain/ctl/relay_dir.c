@@ -220,7 +220,8 @@ check(const struct relay_dir *d, int fd, struct ats_err *err)
 	struct stat st;
 
 	if (fd < 0)
-		return ats_err_set(err, ATS_E_NOTFILE, "the request is not a file that can be read");
+		return ats_err_set(
+		    err, ATS_E_NOTFILE, "the request is not a file that can be read");
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return ats_err_set(err, ATS_E_NOTFILE, "the request is not a plain file");
 	if (!is_owner(d, st.st_uid))

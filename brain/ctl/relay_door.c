@@ -245,7 +245,8 @@ relay_deadlines(struct relay_server *s)
 		if (call->id[0] == '\0' || call->answer.len > 0 || now < call->end_ms)
 			continue;
 		if (call->cancelled) {
-			relay_publish_error(s, call, "there was no answer in time; the call may have "
+			relay_publish_error(s, call,
+			    "there was no answer in time; the call may have "
 			    "been done");
 		} else {
 			add_cancel(s, call);

@@ -74,8 +74,8 @@ on_request(struct relay_server *s, const char *id)
 		(void)ats_err_set(&err, ATS_E_ID_REUSED, "this id was used before; nothing was run "
 		    "for this request");
 	else if (rc == 0)
-		rc = relay_params(&s->tools, (struct ats_slice){ text.data, text.len }, key, &params,
-		    &err);
+		rc = relay_params(&s->tools, (struct ats_slice){ text.data, text.len },
+		    key, &params, &err);
 	if (used == 0 && rc == 0)
 		rc = relay_submit(s, id, key, &params);
 	else

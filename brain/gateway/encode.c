@@ -65,7 +65,9 @@ check_segment_value(const char *name, const struct ats_buf *v, struct ats_err *e
 
 		if (c == '/' || c == '\\' || c < 0x20 || c == 0x7f)
 			return ats_err_set(err, ATS_E_INVAL,
-			    "%.100s: must not hold a slash, a backslash or a control character", name);
+			    "%.100s: must not hold a slash, a backslash or a control "
+			    "character",
+			    name);
 	}
 	return 0;
 }

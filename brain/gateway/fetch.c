@@ -197,10 +197,13 @@ on_done(void *arg, CURL *easy, CURLcode result)
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &f->head.status);
 	(void)curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
 	code = to_error(f, result);
-	why = code == ATS_E_DENIED ? "its host leads to an address that is private, of this machine "
-	    "or of no public network; \"allow_private\": true permits that" :
-	    f->too_much ? "its headers are too long" :
-	    f->error[0] != '\0' ? f->error : curl_easy_strerror(result);
+	if (code == ATS_E_DENIED)
+		why = "its host leads to an address that is private, of this machine or of no "
+		    "public network; \"allow_private\": true permits that";
+	else if (f->too_much)
+		why = "its headers are too long";
+	else
+		why = f->error[0] != '\0' ? f->error : curl_easy_strerror(result);
 	f->ops->done(f->ctx, f, code, sent > 0, why);
 	fetch_free(f);
 }
@@ -538,7 +541,8 @@ fetch_redirect(const struct ats_gw_config *c, const char *target, const char *lo
 		rc = -ATS_E_INVAL;
 	if (rc == 0) {
 		same = same_origin(u, c);
-		rc = same ? add_part(u, CURLUPART_PATH, "", out) : add_part(u, CURLUPART_HOST, "", out);
+		rc = same ? add_part(u, CURLUPART_PATH, "", out)
+			  : add_part(u, CURLUPART_HOST, "", out);
 	}
 	if (rc == 0 && same)
 		rc = add_part(u, CURLUPART_QUERY, "?", out);

@@ -91,8 +91,8 @@ advice(long status)
 	if (status < 400)
 		return "It answers with a redirect or a cached state that is not followed.";
 	if (status == 401)
-		return "It does not accept the credential of this gateway; the person who set it up "
-		       "can look with: atsctl credential test";
+		return "It does not accept the credential of this gateway; the person "
+		       "who set it up can look with: atsctl credential test";
 	if (status == 403)
 		return "The credential of this gateway may not do this.";
 	if (status == 404 || status == 410)

@@ -70,10 +70,11 @@ tell_all(const struct job *j, struct result *r, int status)
 
 	tell_end(j, r, status);
 	if (r->is_error)
-		rc = result_textf(r, "%s failed: its program ended by %s %u. What it wrote to stderr is "
-		    "in the log of the host.%s", j->o->name,
-		    WIFSIGNALED(status) ? "signal" : "exit code", r->exit_code,
-		    j->out.total > 0 ? " Its output:" : "");
+		rc = result_textf(r,
+		    "%s failed: its program ended by %s %u. What it wrote to stderr is "
+		    "in the log of the host.%s",
+		    j->o->name, WIFSIGNALED(status) ? "signal" : "exit code",
+		    r->exit_code, j->out.total > 0 ? " Its output:" : "");
 	if (rc == 0 && (j->out.total > 0 || !r->is_error))
 		rc = result_gathered(r, &j->out);
 	return rc;
@@ -88,7 +89,8 @@ on_ended(void *ctx, int status)
 
 	result_init(&r, o->g->mask);
 	if (j->no_memory || tell_all(j, &r, status) < 0)
-		result_fail(&r, ATS_E_NOMEM, "%s ran, but there is no memory for its output", o->name);
+		result_fail(&r, ATS_E_NOMEM,
+		    "%s ran, but there is no memory for its output", o->name);
 	job_free(j);
 	order_end(o, &r);
 }
@@ -104,8 +106,8 @@ start(struct order *o, struct ats_err *err)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	j->o = o;
 	gather_init(&j->out, o->g->mask);
-	rc = program_start(o->g->own, o->tool->argv.v, (o->limit_ms / 1000 + 1) * CPU_SHARE, &ops, j,
-	    &j->p, err);
+	rc = program_start(o->g->own, o->tool->argv.v,
+	    (o->limit_ms / 1000 + 1) * CPU_SHARE, &ops, j, &j->p, err);
 	if (rc < 0) {
 		job_free(j);
 		return rc;

@@ -28,7 +28,8 @@
 
 static void start_server(struct mcp *m);
 
-/* ---- requests ---------------------------------------------------------------------------------- */
+/* ---- requests
+ * ---------------------------------------------------------------------------------- */
 int
 mcp_send(struct mcp *m, uint64_t id, const struct ats_buf *json, struct ats_err *err)
 {
@@ -169,7 +170,9 @@ ask_call(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
 	return rc;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------- */
+/* ---- ends
+ * -------------------------------------------------------------------------------------
+ */
 static void
 fail_call(struct mcp_asked *a, bool began, int code, const char *why)
 {
@@ -179,8 +182,11 @@ fail_call(struct mcp_asked *a, bool began, int code, const char *why)
 	free(a);
 	result_init(&r, o->g->mask);
 	r.not_started = !began;
-	result_fail(&r, code, began ? "%s: %s. Whether the call took effect is not known; look before "
-	    "you try again." : "%s was not called: %s.", o->name, why);
+	result_fail(&r, code,
+	    began ? "%s: %s. Whether the call took effect is not known; look before "
+		    "you try again."
+		  : "%s was not called: %s.",
+	    o->name, why);
 	order_end(o, &r);
 }
 
@@ -253,7 +259,8 @@ mcp_on_lost(struct mcp *m, uint64_t id, const char *why)
 	mcp_on_down(m, why);
 }
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers
+ * ---------------------------------------------------------------------------------- */
 static void
 next_list(struct mcp *m)
 {
@@ -385,8 +392,9 @@ on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
 		n = 0;
 	free(a);
 	if (what == MCP_CALL)
-		order_fail(o, ATS_E_UPSTREAM, "%s: the server answered with error %" PRId64 ": %.700s",
-		    o->name, n, said != NULL ? said : "");
+		order_fail(o, ATS_E_UPSTREAM,
+		    "%s: the server answered with error %" PRId64 ": %.700s", o->name, n,
+		    said != NULL ? said : "");
 	else
 		mcp_on_down(m, said != NULL ? said : "it answers with an error");
 	free(said);
@@ -424,7 +432,8 @@ mcp_on_list_changed(struct mcp *m)
 		set_timer(m->relist, RELIST_MS);
 }
 
-/* ---- the server's life --------------------------------------------------------------------------- */
+/* ---- the server's life
+ * --------------------------------------------------------------------------- */
 static void
 on_relist(evutil_socket_t fd, short what, void *arg)
 {
@@ -470,8 +479,10 @@ start(struct order *o, struct ats_err *err)
 	int rc;
 
 	if (m->state == MCP_DOWN && m->backoff_ms > WAIT_FOR_MS)
-		return ats_err_set(err, ATS_E_NOT_STARTED, "the MCP server behind it has ended "
-		    "several times; it is started again within %" PRIu64 " s", m->backoff_ms / 1000);
+		return ats_err_set(err, ATS_E_NOT_STARTED,
+		    "the MCP server behind it has ended "
+		    "several times; it is started again within %" PRIu64 " s",
+		    m->backoff_ms / 1000);
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");

@@ -49,7 +49,8 @@ struct http {
 	uint64_t reopen_ms;
 };
 
-/* ---- messages that came: not within libcurl's callbacks ------------------------------------------ */
+/* ---- messages that came: not within libcurl's callbacks
+ * ------------------------------------------ */
 static int
 put(void *ctx, const char *text, size_t n)
 {
@@ -106,7 +107,8 @@ on_deliver(evutil_socket_t fd, short what, void *arg)
 	deliver_all(arg);
 }
 
-/* ---- one request ------------------------------------------------------------------------------------ */
+/* ---- one request
+ * ------------------------------------------------------------------------------------ */
 static void
 post_free(struct post *p)
 {
@@ -201,7 +203,9 @@ post_new(struct http *h, uint64_t id, const char *json, size_t n, struct ats_err
 	return rc;
 }
 
-/* ---- its end ---------------------------------------------------------------------------------------- */
+/* ---- its end
+ * ----------------------------------------------------------------------------------------
+ */
 /* A server that is really at another path says so; it is asked there from now on. */
 static bool
 moved(struct post *p, const struct fetch_head *head)
@@ -241,10 +245,13 @@ lost(struct http *h, uint64_t id, int code, bool began, const char *why, long st
 		(void)snprintf(text, sizeof(text), "the server could not be asked: %.300s%s", why,
 		    began ? "" : " (nothing was sent to it)");
 	else if (code == FETCH_STOPPED)
-		(void)snprintf(text, sizeof(text), "the server's answer is too long, or comes too fast");
+		(void)snprintf(text, sizeof(text),
+		    "the server's answer is too long, or comes too fast");
 	else if (status == 401 || status == 403)
-		(void)snprintf(text, sizeof(text), "the server does not accept the credential of this "
-		    "gateway (status %ld)", status);
+		(void)snprintf(text, sizeof(text),
+		    "the server does not accept the credential of this "
+		    "gateway (status %ld)",
+		    status);
 	else if (status >= 300)
 		(void)snprintf(text, sizeof(text), "the server answered with status %ld", status);
 	else
@@ -284,7 +291,8 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 
 static const struct fetch_ops ops = { .body = on_body, .done = on_done };
 
-/* ---- the transport ------------------------------------------------------------------------------------ */
+/* ---- the transport
+ * ------------------------------------------------------------------------------------ */
 static void
 on_reopen(evutil_socket_t fd, short what, void *arg)
 {

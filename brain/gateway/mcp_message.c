@@ -49,7 +49,8 @@ reply(struct mcp *m, const struct ats_json_val *id, bool pong)
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	if (w.rc == 0 && mcp_send(m, 0, &out, &err) < 0)
-		ats_log(ATS_LOG_DEBUG, "a server's request is not answered", "why=\"%s\"", err.text);
+		ats_log(ATS_LOG_DEBUG, "a server's request is not answered", "why=\"%s\"",
+		    err.text);
 }
 
 static void

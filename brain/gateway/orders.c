@@ -139,8 +139,10 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	o->g->kind->stop(o);
 	order_fail(o, ATS_E_TIMEOUT,
-	    "%s did not answer within %" PRIu64 " ms and was given up; whether it took effect is not "
-	    "known. Look before you try again.", o->name, o->limit_ms);
+	    "%s did not answer within %" PRIu64
+	    " ms and was given up; whether it took effect is not "
+	    "known. Look before you try again.",
+	    o->name, o->limit_ms);
 }
 
 void
@@ -177,8 +179,8 @@ find_tool(struct order *o, struct ats_err *err)
 
 	o->tool = ats_gw_find_tool(c, o->name);
 	if (o->tool == NULL && c->kind != ATS_GW_MCP)
-		return ats_err_set(err, ATS_E_UNKNOWN_TOOL, "the gateway %s has no tool %s", c->name,
-		    o->name);
+		return ats_err_set(err, ATS_E_UNKNOWN_TOOL,
+		    "the gateway %s has no tool %s", c->name, o->name);
 	if (o->limit_ms == 0)
 		o->limit_ms = o->tool != NULL && o->tool->timeout_ms != 0 ? o->tool->timeout_ms :
 		    c->timeout_ms;

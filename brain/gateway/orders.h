@@ -20,7 +20,8 @@ struct gateway;
 struct order {
 	struct gateway *g;
 	uint64_t id;
-	const struct ats_gw_tool *tool;	/* of the configuration, or NULL (a tool of an MCP server) */
+	const struct ats_gw_tool
+	    *tool; /* of the configuration, or NULL (a tool of an MCP server) */
 	char *name;			/* without the gateway's name */
 	char *args;			/* a JSON object, scanned */
 	size_t args_len;

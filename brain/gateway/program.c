@@ -243,7 +243,8 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	program_free(p);
 }
 
-/* ---- its start -------------------------------------------------------------------------------- */
+/* ---- its start
+ * -------------------------------------------------------------------------------- */
 static int
 pipes(struct program *p, int theirs[3], struct ats_err *err)
 {
@@ -309,7 +310,8 @@ run(struct program *p, char *const *argv, const int theirs[3], struct ats_err *e
 static void
 limit(const struct program *p, uint64_t cpu_s)
 {
-	const struct rlimit cpu = { cpu_s, cpu_s + 2 }, data = { PROGRAM_DATA_MAX, PROGRAM_DATA_MAX };
+	const struct rlimit cpu = { cpu_s, cpu_s + 2 },
+			    data = { PROGRAM_DATA_MAX, PROGRAM_DATA_MAX };
 
 	if (cpu_s > 0)
 		(void)prlimit(p->pid, RLIMIT_CPU, &cpu, NULL);

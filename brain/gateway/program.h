@@ -32,7 +32,8 @@ void programs_free(struct programs *ps);		/* kills and waits; NULL is fine */
  * borrowed in *ret. An error means that nothing runs. */
 ATS_NODISCARD int program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
     const struct program_ops *ops, void *ctx, struct program **ret, struct ats_err *err);
-/* Queues bytes for its stdin. -ATS_E_TOOBIG (it does not read), -ATS_E_EOF (closed), -ATS_E_NOMEM. */
+/* Queues bytes for its stdin. -ATS_E_TOOBIG (it does not read), -ATS_E_EOF (closed),
+ * -ATS_E_NOMEM. */
 ATS_NODISCARD int program_write(struct program *p, const void *s, size_t n);
 void program_close_stdin(struct program *p);	/* after what is queued */
 /* SIGKILL to its group; nothing more is heard of it. NULL is fine. */

@@ -61,8 +61,8 @@ block(struct result *r, const char *mime, size_t n)
 	int rc = ats_buf_add_char(&r->blocks, r->nblocks == 0 ? '[' : ',');
 
 	if (rc == 0 && mime != NULL)
-		rc = ats_buf_addf(&r->blocks, "{\"type\":\"image\",\"mime\":\"%s\",\"len\":%zu}", mime,
-		    n);
+		rc = ats_buf_addf(&r->blocks,
+		    "{\"type\":\"image\",\"mime\":\"%s\",\"len\":%zu}", mime, n);
 	else if (rc == 0)
 		rc = ats_buf_addf(&r->blocks, "{\"type\":\"text\",\"len\":%zu}", n);
 	r->nblocks++;

@@ -196,6 +196,6 @@ results_progress(struct results *rs, uint64_t call, const struct mask *m, const 
 	}
 	p.message = text.data;
 	if (ats_msg_encode(&row->shape, &p, &json, NULL) == 0)
-		(void)!ats_chan_send(rs->chan, row->type, row->kind, call, json.data, json.len, NULL,
-		    0);
+		(void)!ats_chan_send(
+		    rs->chan, row->type, row->kind, call, json.data, json.len, NULL, 0);
 }

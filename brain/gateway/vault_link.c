@@ -66,7 +66,8 @@ read_credential(struct gateway *g, int fd, struct ats_err *err)
 	if (n == 0 || n > ATS_SECRET_MAX || memchr(buf, '\0', n) != NULL) {
 		ats_secret_wipe(buf, sizeof(buf));
 		return ats_err_set(err, ATS_E_INVAL,
-		    "the credential is empty, longer than %u bytes, or holds a NUL", ATS_SECRET_MAX);
+		    "the credential is empty, longer than %u bytes, or holds a NUL",
+		    ATS_SECRET_MAX);
 	}
 	g->mask = mask_new(buf, n);
 	rc = g->mask == NULL ? ats_err_set(err, ATS_E_NOMEM, "credential") :

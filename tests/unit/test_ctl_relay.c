@@ -107,12 +107,16 @@ START_TEST(an_answer_is_ok_only_when_it_is_done)
 {
 	check_response("{\"outcome\":\"done\",\"is_error\":false,\"content\":[{\"type\":\"text\","
 	    "\"text\":\"a\\\"\\n\"}]}", NULL, "{\"ok\":true,\"text\":\"a\\\"\\n\"}");
-	check_response("{\"outcome\":\"done\",\"content\":[]}", NULL, "{\"ok\":true,\"text\":\"\"}");
-	check_response("{\"outcome\":\"done\",\"is_error\":true,\"content\":[{\"text\":\"no\"}]}", NULL,
-	    "{\"ok\":false,\"error\":\"no\"}");
-	check_response("{\"outcome\":\"unknown\",\"is_error\":false,\"content\":[{\"text\":\"x\"}]}",
+	check_response(
+	    "{\"outcome\":\"done\",\"content\":[]}", NULL, "{\"ok\":true,\"text\":\"\"}");
+	check_response(
+	    "{\"outcome\":\"done\",\"is_error\":true,\"content\":[{\"text\":\"no\"}]}",
+	    NULL, "{\"ok\":false,\"error\":\"no\"}");
+	check_response(
+	    "{\"outcome\":\"unknown\",\"is_error\":false,\"content\":[{\"text\":\"x\"}]}",
 	    NULL, "{\"ok\":false,\"error\":\"x\"}");
-	check_response("{}", NULL, "{\"ok\":false,\"error\":\"the call was not done, or its outcome is "
+	check_response("{}", NULL,
+	    "{\"ok\":false,\"error\":\"the call was not done, or its outcome is "
 	    "unknown\"}");
 	check_response("{\"outcome\":\"done\",\"is_error\":true}", NULL,
 	    "{\"ok\":false,\"error\":\"the tool failed and said nothing\"}");

@@ -33,7 +33,8 @@ check_json(const char *in, const char *want)
 START_TEST(plain_text_stays)
 {
 	check_text("ls -l /tmp", 10, "ls -l /tmp");
-	check_text("gr\xc3\xbcn \xe6\x9d\xb1 \xf0\x9f\x98\x80", 14, "gr\xc3\xbcn \xe6\x9d\xb1 \xf0\x9f\x98\x80");
+	check_text("gr\xc3\xbcn \xe6\x9d\xb1 \xf0\x9f\x98\x80", 14,
+	    "gr\xc3\xbcn \xe6\x9d\xb1 \xf0\x9f\x98\x80");
 	check_text("", 0, "");
 }
 END_TEST

@@ -112,7 +112,8 @@ START_TEST(address_is_allowed_as_the_configuration_says)
 }
 END_TEST
 
-/* ---- templates --------------------------------------------------------------------------------- */
+/* ---- templates
+ * --------------------------------------------------------------------------------- */
 static struct ats_gw_part path_parts[] = { { false, (char[]){ "/a/" } }, { true, (char[]){ "x" } },
 	{ true, (char[]){ "y" } }, { false, (char[]){ "/end" } } };
 static const struct ats_gw_template path = { path_parts, ATS_ARRAY_LEN(path_parts) };
@@ -124,12 +125,19 @@ START_TEST(encode_path_keeps_arguments_in_their_segment)
 	} rows[] = {
 		{ "{\"x\":\"b\",\"y\":1}", "/a/b1/end" },
 		{ "{\"x\":\"\\u00e9 %\",\"y\":true}", "/a/%C3%A9%20%25true/end" },
-		{ "{\"x\":\"?#&=;@:!\",\"y\":\"~-._\"}", "/a/%3F%23%26%3D%3B%40%3A%21~-._/end" },
-		{ "{\"x\":\".\",\"y\":\".\"}", NULL }, { "{\"x\":\"..\",\"y\":\"a\"}", "/a/..a/end" },
-		{ "{\"x\":\"a/b\",\"y\":1}", NULL }, { "{\"x\":\"a\\\\b\",\"y\":1}", NULL },
-		{ "{\"x\":\"\",\"y\":1}", NULL }, { "{\"x\":\"a\\u0000\",\"y\":1}", NULL },
-		{ "{\"x\":\"a\\n\",\"y\":1}", NULL }, { "{\"x\":\"a\\u007f\",\"y\":1}", NULL },
-		{ "{\"x\":null,\"y\":1}", NULL }, { "{\"x\":[],\"y\":1}", NULL }, { "{\"y\":1}", NULL },
+		{ "{\"x\":\"?#&=;@:!\",\"y\":\"~-._\"}",
+		    "/a/%3F%23%26%3D%3B%40%3A%21~-._/end" },
+		{ "{\"x\":\".\",\"y\":\".\"}", NULL },
+		{ "{\"x\":\"..\",\"y\":\"a\"}", "/a/..a/end" },
+		{ "{\"x\":\"a/b\",\"y\":1}", NULL },
+		{ "{\"x\":\"a\\\\b\",\"y\":1}", NULL },
+		{ "{\"x\":\"\",\"y\":1}", NULL },
+		{ "{\"x\":\"a\\u0000\",\"y\":1}", NULL },
+		{ "{\"x\":\"a\\n\",\"y\":1}", NULL },
+		{ "{\"x\":\"a\\u007f\",\"y\":1}", NULL },
+		{ "{\"x\":null,\"y\":1}", NULL },
+		{ "{\"x\":[],\"y\":1}", NULL },
+		{ "{\"y\":1}", NULL },
 	};
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	struct ats_err err = { 0 };
@@ -145,9 +153,13 @@ START_TEST(encode_path_keeps_arguments_in_their_segment)
 			ck_assert_str_eq(out.data, rows[i].want);
 	}
 	/* Over the cap it is too big, not cut. */
-	ck_assert_int_eq(encode_path(&out, &path, slice("{\"x\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\","
-	    "\"y\":1}"), &err), -ATS_E_TOOBIG);
+	ck_assert_int_eq(encode_path(&out, &path,
+			     slice("{\"x\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+				   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+				   "aaaaaaaaaaaaaaaaaaaaaaaaa\","
+				   "\"y\":1}"),
+			     &err),
+	    -ATS_E_TOOBIG);
 }
 END_TEST
 
@@ -163,13 +175,15 @@ START_TEST(encode_rest_leaves_out_what_the_path_has)
 	ats_buf_reset(&out);
 	ck_assert_int_eq(encode_rest(&out, &t, args, true, NULL), -ATS_E_INVAL);
 	ats_buf_reset(&out);
-	ck_assert_int_eq(encode_rest(&out, &t, slice("{\"x\":1,\"k \":3,\"z\":\"a b&\"}"), true, NULL),
+	ck_assert_int_eq(
+	    encode_rest(&out, &t, slice("{\"x\":1,\"k \":3,\"z\":\"a b&\"}"), true, NULL),
 	    0);
 	ck_assert_str_eq(out.data, "k+=3&z=a+b%26");
 }
 END_TEST
 
-/* ---- masks and results --------------------------------------------------------------------------- */
+/* ---- masks and results
+ * --------------------------------------------------------------------------- */
 static void
 masked(const struct mask *m, const char *in, const char *want)
 {
@@ -313,14 +327,17 @@ START_TEST(result_image_is_one_of_four_and_has_a_cap)
 		ck_assert_int_eq(result_text(&r, "t", 1), 0);
 	ats_buf_init(&json, 10000);
 	ck_assert_int_eq(result_json(&r, 1, &json), 0);
-	ck_assert_ptr_nonnull(strstr(json.data, "{\"type\":\"image\",\"mime\":\"image/png\",\"len\":3}"));
+	ck_assert_ptr_nonnull(
+	    strstr(json.data, "{\"type\":\"image\",\"mime\":\"image/png\",\"len\":3}"));
 	ck_assert_ptr_nonnull(strstr(r.payload.data, "[image/svg+xml, 3 bytes: not shown"));
 	ck_assert_uint_eq(r.nblocks, RESULT_BLOCKS_MAX);
 	result_done(&r);
 }
 END_TEST
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events
+ * --------------------------------------------------------------------------------------
+ */
 static int
 on_event(void *ctx, const char *data, size_t n)
 {
@@ -332,8 +349,9 @@ on_event(void *ctx, const char *data, size_t n)
 
 START_TEST(sse_add_reads_events_however_they_are_cut)
 {
-	static const char in[] = ": c\n\ndata: a\ndata:b\nid: 1\n\nevent: other\ndata: no\n\n"
-				 "event: message\r\ndata: c\r\n\r\ndata: d\r\rdata\n\ndata: \n\ndata: e";
+	static const char in[] =
+	    ": c\n\ndata: a\ndata:b\nid: 1\n\nevent: other\ndata: no\n\n"
+	    "event: message\r\ndata: c\r\n\r\ndata: d\r\rdata\n\ndata: \n\ndata: e";
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 
 	ats_buf_init(&out, 1000);
@@ -369,7 +387,9 @@ START_TEST(sse_add_has_a_cap)
 }
 END_TEST
 
-/* ---- MCP ------------------------------------------------------------------------------------------- */
+/* ---- MCP
+ * -------------------------------------------------------------------------------------------
+ */
 START_TEST(mcp_content_refuses_what_is_none)
 {
 	static const char *const rows[] = { "[]", "1", "{\"content\":{}}", "{\"content\":[1]}",
@@ -395,11 +415,17 @@ START_TEST(mcp_tools_page_takes_names_that_agents_can_call)
 	struct mcp_tools *l = mcp_tools_new();
 	char *cursor = NULL;
 
-	ck_assert_int_eq(mcp_tools_page(l, &c, slice("{\"tools\":[{\"name\":\"a.b\",\"inputSchema\":{},"
-	    "\"annotations\":{\"readOnlyHint\":true,\"idempotentHint\":true}},"
-	    "{\"name\":\"a_b\",\"inputSchema\":{}},{\"name\":\"c\",\"inputSchema\":{},"
-	    "\"annotations\":{\"destructiveHint\":false}},{\"name\":\"a\\u0000\",\"inputSchema\":{}}],"
-	    "\"nextCursor\":\"n\"}"), &cursor), 0);
+	ck_assert_int_eq(
+	    mcp_tools_page(l, &c,
+		slice("{\"tools\":[{\"name\":\"a.b\",\"inputSchema\":{},"
+		      "\"annotations\":{\"readOnlyHint\":true,\"idempotentHint\":true}},"
+		      "{\"name\":\"a_b\",\"inputSchema\":{}},{\"name\":\"c\","
+		      "\"inputSchema\":{},"
+		      "\"annotations\":{\"destructiveHint\":false}},{\"name\":"
+		      "\"a\\u0000\",\"inputSchema\":{}}],"
+		      "\"nextCursor\":\"n\"}"),
+		&cursor),
+	    0);
 	ck_assert_str_eq(cursor, "n");
 	free(cursor);
 	ck_assert_uint_eq(l->n, 2);
