@@ -71,16 +71,6 @@ read_digest(const char *hex, unsigned char ret[ATS_SHA256_BYTES])
 	return strlen(hex) == ATS_SHA256_HEX - 1 && ats_unhex(hex, ret, ATS_SHA256_BYTES);
 }
 
-static bool
-same_digest(const unsigned char *a, const unsigned char *b)
-{
-	volatile unsigned char differs = 0;
-
-	for (size_t i = 0; i < ATS_SHA256_BYTES; i++)
-		differs = (unsigned char)(differs | (a[i] ^ b[i]));
-	return differs == 0;
-}
-
 int
 grants_make(struct grants *g, const struct grant_key *key, int64_t expires_ms, int64_t now_ms,
     uint64_t *ret_nr)
@@ -124,7 +114,7 @@ grants_consume(struct grants *g, const struct grant_key *key, int64_t now_ms, ui
 	(void)grants_expire(g, now_ms);
 	/* All are looked at: the time does not tell which one was near. */
 	TAILQ_FOREACH(one, &g->all, link)
-		if (same_digest(one->sha256, digest) && one->epoch == key->epoch &&
+		if (ats_digest_equal(one->sha256, digest, sizeof(digest)) && one->epoch == key->epoch &&
 		    strcmp(one->tool, key->tool) == 0 &&
 		    strcmp(one->session, key->session) == 0 && found == NULL)
 			found = one;

@@ -22,6 +22,7 @@
 #include "common/map.h"
 
 #define LIMIT_MOST_MS 3600000
+#define SHARE_LEAST 8u
 
 int64_t
 decide_now_ms(const struct vault *v)
@@ -196,14 +197,45 @@ judge(struct vault *v, struct ask *a, const struct gateway_tool *t, struct ats_e
 	    "without it, or tell the user that this rule is in the way.", d.why);
 }
 
+/* So many of all may be one session's: what runs in its sandbox cannot keep the others out. */
+static size_t
+share_of(uint64_t all)
+{
+	return all <= SHARE_LEAST ? (size_t)all : all / 4 < SHARE_LEAST ? SHARE_LEAST :
+	    (size_t)all / 4;
+}
+
+static int
+check_share(const struct vault *v, const struct ask *a, struct ats_err *err)
+{
+	const struct ask *o;
+	size_t waits = 0, runs = 0;
+
+	TAILQ_FOREACH(o, &v->decide->asks, link) {
+		if (o == a || o->state == ASK_OVER || strcmp(o->session, a->session) != 0)
+			continue;
+		waits += o->state == ASK_WAITS;
+		runs += o->state != ASK_WAITS && o->gateway != NULL;
+	}
+	if (a->effect == POLICY_ASK && waits >= share_of(v->conf->max_approvals))
+		return ats_err_set(err, ATS_E_FULL, "%zu calls of this session wait for a person "
+		    "already, which is its share of limits.approvals. Nothing was run; call again "
+		    "when one of them is answered.", waits);
+	if (a->gateway != NULL && runs >= share_of(v->conf->max_gateway_calls))
+		return ats_err_set(err, ATS_E_FULL, "%zu calls of this session run already, which "
+		    "is its share of limits.gateway_calls. Nothing was run; call again when one of "
+		    "them has ended.", runs);
+	return 0;
+}
+
 static int
 check_room(const struct vault *v, const struct ask *a, struct ats_err *err)
 {
-	if (a->gateway == NULL || v->decide->running < v->conf->max_gateway_calls)
-		return 0;
-	return ats_err_set(err, ATS_E_FULL, "%llu calls of such tools run already "
-	    "(limits.gateway_calls). Nothing was run; call again when one of yours has ended.",
-	    (unsigned long long)v->conf->max_gateway_calls);
+	if (a->gateway != NULL && v->decide->running >= v->conf->max_gateway_calls)
+		return ats_err_set(err, ATS_E_FULL, "%llu calls of such tools run already "
+		    "(limits.gateway_calls). Nothing was run; call again when one has ended.",
+		    (unsigned long long)v->conf->max_gateway_calls);
+	return check_share(v, a, err);
 }
 
 void

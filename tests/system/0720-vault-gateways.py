@@ -331,6 +331,22 @@ def _(home):
     ats.check(rig.none_started())
 
 
+@ats.test("one session has its share of what may wait, and another one its own")
+def _(home):
+    rig = VaultRig(home, conf(home, limits={"approvals": 16}))
+    one, other = rig.session(), rig.session("name:other")
+    e = rig.engine
+    for call in range(1, 10):
+        e.ask(call, one, "run__push", '{"to":"b"}')
+    ats.equal([e.state(c)[0] for c in range(1, 9)], [WAITS] * 8)
+    code, text = e.refused(9)
+    ats.equal(code, FULL)
+    ats.contains(text, "its share of limits.approvals")
+    e.ask(10, other, "run__push", '{"to":"b"}')
+    ats.equal(e.state(10)[0], WAITS)
+    e.leave()
+
+
 @ats.test("a flood of questions ends the engine, and nothing else")
 def _(home):
     rig = VaultRig(home, conf(home, limits={"approvals": 2, "gateway_calls": 1}))
@@ -663,7 +679,7 @@ def _(home):
 
 @ats.test("a follower that does not read is dropped, and blocks nobody")
 def _(home):
-    rig = VaultRig(home, conf(home))
+    rig = VaultRig(home, conf(home, limits={"approvals": 1024}))
     s = rig.session()
     f = home.vault()
     f.ask("APPROVALS", 1, "", "terminal")
