@@ -28,8 +28,7 @@
 
 static void start_server(struct mcp *m);
 
-/* ---- requests
- * ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------- */
 int
 mcp_send(struct mcp *m, uint64_t id, const struct ats_buf *json, struct ats_err *err)
 {
@@ -259,8 +258,7 @@ mcp_on_lost(struct mcp *m, uint64_t id, const char *why)
 	mcp_on_down(m, why);
 }
 
-/* ---- answers
- * ---------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------- */
 static void
 next_list(struct mcp *m)
 {
@@ -432,8 +430,7 @@ mcp_on_list_changed(struct mcp *m)
 		set_timer(m->relist, RELIST_MS);
 }
 
-/* ---- the server's life
- * --------------------------------------------------------------------------- */
+/* ---- the server's life ----------------------------------------------------------- */
 static void
 on_relist(evutil_socket_t fd, short what, void *arg)
 {

@@ -49,8 +49,7 @@ struct http {
 	uint64_t reopen_ms;
 };
 
-/* ---- messages that came: not within libcurl's callbacks
- * ------------------------------------------ */
+/* ---- messages that came: not within libcurl's callbacks -------------------------- */
 static int
 put(void *ctx, const char *text, size_t n)
 {
@@ -107,8 +106,7 @@ on_deliver(evutil_socket_t fd, short what, void *arg)
 	deliver_all(arg);
 }
 
-/* ---- one request
- * ------------------------------------------------------------------------------------ */
+/* ---- one request ----------------------------------------------------------------- */
 static void
 post_free(struct post *p)
 {
@@ -291,8 +289,7 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 
 static const struct fetch_ops ops = { .body = on_body, .done = on_done };
 
-/* ---- the transport
- * ------------------------------------------------------------------------------------ */
+/* ---- the transport --------------------------------------------------------------- */
 static void
 on_reopen(evutil_socket_t fd, short what, void *arg)
 {

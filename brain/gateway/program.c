@@ -243,8 +243,7 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 	program_free(p);
 }
 
-/* ---- its start
- * -------------------------------------------------------------------------------- */
+/* ---- its start ------------------------------------------------------------------- */
 static int
 pipes(struct program *p, int theirs[3], struct ats_err *err)
 {

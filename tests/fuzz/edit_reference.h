@@ -83,8 +83,7 @@ reference_find(
 	}
 }
 
-/* ---- patch: what stays, goes and comes by a unified diff
- * -------------------------------- */
+/* ---- patch: what stays, goes and comes by a unified diff ------------------------- */
 /* The diff says nothing of a return at a line's end and cuts long lines. */
 static inline bool
 reference_is_whole(const char *p, size_t n)

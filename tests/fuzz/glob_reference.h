@@ -178,8 +178,7 @@ reference_is_path(struct ats_slice path)
 	return path.n > 0;
 }
 
-/* ---- braces
- * ------------------------------------------------------------------------------ */
+/* ---- braces ---------------------------------------------------------------------- */
 struct reference_words {
 	char *w[REFERENCE_WORDS];
 	size_t n;

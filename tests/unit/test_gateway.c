@@ -112,8 +112,7 @@ START_TEST(address_is_allowed_as_the_configuration_says)
 }
 END_TEST
 
-/* ---- templates
- * --------------------------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------- */
 static struct ats_gw_part path_parts[] = { { false, (char[]){ "/a/" } }, { true, (char[]){ "x" } },
 	{ true, (char[]){ "y" } }, { false, (char[]){ "/end" } } };
 static const struct ats_gw_template path = { path_parts, ATS_ARRAY_LEN(path_parts) };
@@ -182,8 +181,7 @@ START_TEST(encode_rest_leaves_out_what_the_path_has)
 }
 END_TEST
 
-/* ---- masks and results
- * --------------------------------------------------------------------------- */
+/* ---- masks and results ----------------------------------------------------------- */
 static void
 masked(const struct mask *m, const char *in, const char *want)
 {
