@@ -83,7 +83,7 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
-	brain/vault/scripts.o brain/vault/clients.o brain/vault/spawner.o brain/vault/children.o \
+	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A client of vault.sock: clients.c has its connection, follow.c what it hears of approvals. */
+ * A client of vault.sock: clients.c has its connection, client_status.c what it looks at,
+ * follow.c what it hears of approvals. */
 #ifndef ATS_VAULT_CLIENT_H
 #define ATS_VAULT_CLIENT_H
 
@@ -13,6 +14,7 @@
 
 #define CLIENT_GONE_MAX 64		/* APPROVAL_GONE that it has to read; then it is dropped */
 
+struct ats_ipc_msg;
 struct event;
 struct vault;
 
@@ -47,5 +49,11 @@ void client_err(struct client *c, uint32_t seq, const struct ats_err *err);
 /* It is dropped, by its own callback: the list does not change here, another client's callback may
  * be walking it. */
 void client_lose(struct client *c);
+
+/* client_status.c: each answers */
+void client_on_status(struct client *c, const struct ats_ipc_msg *m);
+void client_on_gateways(struct client *c, const struct ats_ipc_msg *m);
+/* One that is named is read again first. */
+void client_on_credentials(struct client *c, const struct ats_ipc_msg *m);
 
 #endif
