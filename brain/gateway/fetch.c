@@ -19,7 +19,6 @@
 #include "common/secret.h"
 #include "proto/gateway_config.h"
 
-#define URL_MAX (64u << 10)
 #define CONNECT_MS 20000L
 #define CONNECTIONS 16L
 #define HEADER_MAX (ATS_SECRET_MAX * 3)
@@ -285,8 +284,8 @@ add_headers(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
 	return rc;
 }
 
-static int
-add_origin(struct ats_buf *url, const struct ats_gw_config *c)
+int
+fetch_origin(struct ats_buf *url, const struct ats_gw_config *c)
 {
 	bool six = strchr(c->url.host, ':') != NULL;
 
@@ -303,8 +302,8 @@ set_url(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
 	size_t n;
 	int rc;
 
-	ats_buf_init(&url, URL_MAX);
-	rc = add_origin(&url, c);
+	ats_buf_init(&url, FETCH_URL_MAX);
+	rc = fetch_origin(&url, c);
 	if (rc == 0)
 		rc = ats_buf_add_str(&url, r->target);
 	if (rc == 0 && r->with_credential && c->auth == ATS_GW_AUTH_QUERY) {
@@ -482,70 +481,4 @@ fetches_free(struct fetches *fs)
 		(void)curl_multi_cleanup(fs->multi);
 	fetch_loop_free(fs->loop);
 	free(fs);
-}
-
-/* ---- redirects ------------------------------------------------------------------------------ */
-static bool
-part_is(CURLU *u, CURLUPart part, unsigned flags, const char *want)
-{
-	char *got = NULL;
-	bool same = curl_url_get(u, part, &got, flags) == CURLUE_OK && strcasecmp(got, want) == 0;
-
-	curl_free(got);
-	return same;
-}
-
-static bool
-same_origin(CURLU *u, const struct ats_gw_config *c)
-{
-	char host[sizeof(c->url.host) + 2], port[8];
-	bool six = strchr(c->url.host, ':') != NULL;
-
-	(void)snprintf(host, sizeof(host), "%s%s%s", six ? "[" : "", c->url.host, six ? "]" : "");
-	(void)snprintf(port, sizeof(port), "%u", c->url.port);
-	return part_is(u, CURLUPART_SCHEME, 0, c->url.tls ? "https" : "http") &&
-	    part_is(u, CURLUPART_HOST, 0, host) &&
-	    part_is(u, CURLUPART_PORT, CURLU_DEFAULT_PORT, port);
-}
-
-static int
-add_part(CURLU *u, CURLUPart part, const char *before, struct ats_buf *out)
-{
-	char *got = NULL;
-	int rc = 0;
-
-	if (curl_url_get(u, part, &got, 0) == CURLUE_OK) {
-		rc = ats_buf_add_str(out, before);
-		if (rc == 0)
-			rc = ats_buf_add_str(out, got);
-	}
-	curl_free(got);
-	return rc;
-}
-
-int
-fetch_redirect(const struct ats_gw_config *c, const char *target, const char *location,
-    struct ats_buf *out)
-{
-	struct ats_buf url ATS_CLEANUP_BUF = { 0 };
-	CURLU *u = curl_url();
-	int rc = u == NULL ? -ATS_E_NOMEM : 0, same = 0;
-
-	ats_buf_init(&url, URL_MAX);
-	if (rc == 0)
-		rc = add_origin(&url, c);
-	if (rc == 0)
-		rc = ats_buf_add_str(&url, target);
-	if (rc == 0 && (curl_url_set(u, CURLUPART_URL, url.data, CURLU_PATH_AS_IS) != CURLUE_OK ||
-	        curl_url_set(u, CURLUPART_URL, location, CURLU_URLENCODE) != CURLUE_OK))
-		rc = -ATS_E_INVAL;
-	if (rc == 0) {
-		same = same_origin(u, c);
-		rc = same ? add_part(u, CURLUPART_PATH, "", out)
-			  : add_part(u, CURLUPART_HOST, "", out);
-	}
-	if (rc == 0 && same)
-		rc = add_part(u, CURLUPART_QUERY, "?", out);
-	curl_url_cleanup(u);
-	return rc < 0 ? rc : same;
 }

@@ -24,154 +24,10 @@
 #define STEADY_US 60000000		/* after which an end is the first one again */
 #define RELIST_MS 500			/* changes of the list are looked at together */
 #define REQUESTS_MAX (ORDERS_MAX + 8)
-#define OUT_MAX ((1u << 20) + 65536)	/* arguments and what is around them */
 
 static void start_server(struct mcp *m);
 
-/* ---- requests -------------------------------------------------------------------- */
-int
-mcp_send(struct mcp *m, uint64_t id, const struct ats_buf *json, struct ats_err *err)
-{
-	return m->transport->send(m, id, json->data, json->len, err);
-}
-
-static void
-begin_message(struct ats_json_w *w, struct ats_buf *out, uint64_t id, const char *method)
-{
-	ats_buf_init(out, OUT_MAX);
-	ats_json_w_init(w, out);
-	ats_json_w_object(w, NULL);
-	ats_json_w_str(w, "jsonrpc", "2.0");
-	if (id != 0)
-		ats_json_w_u64(w, "id", id);
-	ats_json_w_str(w, "method", method);
-}
-
-static int
-end_message(struct mcp *m, struct ats_json_w *w, uint64_t id, struct ats_err *err)
-{
-	ats_json_w_end(w);
-	return w->rc < 0 ? ats_err_set(err, -w->rc, "the message is too long") :
-	    mcp_send(m, id, w->out, err);
-}
-
-static void
-notify(struct mcp *m, const char *method)
-{
-	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
-	struct ats_json_w w;
-
-	begin_message(&w, &out, 0, method);
-	(void)!end_message(m, &w, 0, NULL);
-}
-
-static int
-ask(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
-{
-	a->id = ++m->next_id;
-	return ats_map_put(m->asked, a->id, a) < 0 ?
-	    ats_err_set(err, ATS_E_FULL, "too many requests wait for the server") : 0;
-}
-
-static void
-unask(struct mcp *m, struct mcp_asked *a)
-{
-	(void)ats_map_del(m->asked, a->id);
-	free(a);
-}
-
-static int
-ask_initialize(struct mcp *m, struct ats_err *err)
-{
-	struct mcp_asked *a = calloc(1, sizeof(*a));
-	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
-	struct ats_json_w w;
-	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
-
-	if (rc < 0)
-		return rc;
-	a->what = MCP_INITIALIZE;
-	rc = ask(m, a, err);
-	if (rc < 0) {
-		free(a);
-		return rc;
-	}
-	begin_message(&w, &out, a->id, "initialize");
-	ats_json_w_object(&w, "params");
-	ats_json_w_str(&w, "protocolVersion", MCP_NEWEST);
-	ats_json_w_object(&w, "capabilities");
-	ats_json_w_end(&w);
-	ats_json_w_object(&w, "clientInfo");
-	ats_json_w_str(&w, "name", "ats-gateway");
-	ats_json_w_str(&w, "version", ATS_VERSION);
-	ats_json_w_end(&w);
-	ats_json_w_end(&w);
-	rc = end_message(m, &w, a->id, err);
-	if (rc < 0)
-		unask(m, a);
-	return rc;
-}
-
-static int
-ask_list(struct mcp *m, const char *cursor, struct ats_err *err)
-{
-	struct mcp_asked *a = calloc(1, sizeof(*a));
-	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
-	struct ats_json_w w;
-	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
-
-	if (rc < 0)
-		return rc;
-	a->what = MCP_LIST;
-	rc = ask(m, a, err);
-	if (rc < 0) {
-		free(a);
-		return rc;
-	}
-	begin_message(&w, &out, a->id, "tools/list");
-	if (cursor != NULL) {
-		ats_json_w_object(&w, "params");
-		ats_json_w_str(&w, "cursor", cursor);
-		ats_json_w_end(&w);
-	}
-	rc = end_message(m, &w, a->id, err);
-	if (rc < 0)
-		unask(m, a);
-	return rc;
-}
-
-static int
-ask_call(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
-{
-	const struct mcp_tool *t = mcp_tools_find(m->tools, &m->g->conf, a->o->name);
-	struct ats_slice args = order_args(a->o);
-	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
-	struct ats_json_w w;
-	int rc;
-
-	if (t == NULL)
-		return ats_err_set(err, ATS_E_UNKNOWN_TOOL, "the server has no tool %s (any more)",
-		    a->o->name);
-	rc = ask(m, a, err);
-	if (rc < 0)
-		return rc;
-	begin_message(&w, &out, a->id, "tools/call");
-	ats_json_w_object(&w, "params");
-	ats_json_w_str(&w, "name", t->name);
-	ats_json_w_raw(&w, "arguments", args.p, args.n);
-	ats_json_w_object(&w, "_meta");
-	ats_json_w_u64(&w, "progressToken", a->id);
-	ats_json_w_end(&w);
-	ats_json_w_end(&w);
-	rc = end_message(m, &w, a->id, err);
-	if (rc < 0)
-		(void)ats_map_del(m->asked, a->id);
-	return rc;
-}
-
-/* ---- ends
- * -------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------ */
 static void
 fail_call(struct mcp_asked *a, bool began, int code, const char *why)
 {
@@ -267,7 +123,7 @@ next_list(struct mcp *m)
 	m->list_again = false;
 	m->pages = 0;
 	m->listing = mcp_tools_new();
-	if (m->listing == NULL || ask_list(m, NULL, &err) < 0)
+	if (m->listing == NULL || mcp_ask_list(m, NULL, &err) < 0)
 		mcp_on_down(m, err.text[0] != '\0' ? err.text : "out of memory");
 }
 
@@ -279,7 +135,7 @@ send_waiting(struct mcp *m)
 
 	while (m->state == MCP_UP && (a = m->waiting) != NULL) {
 		m->waiting = a->next;
-		if (ask_call(m, a, &err) < 0)
+		if (mcp_ask_call(m, a, &err) < 0)
 			fail_call(a, false, err.code, err.text);
 	}
 }
@@ -321,7 +177,7 @@ on_page(struct mcp *m, struct ats_slice result)
 	rc = mcp_tools_page(m->listing, &m->g->conf, result, &cursor);
 	if (rc == 0 && cursor != NULL && ++m->pages < MCP_PAGES_MAX &&
 	    m->listing->n < ATS_GW_TOOLS_MAX)
-		rc = ask_list(m, cursor, &err);
+		rc = mcp_ask_list(m, cursor, &err);
 	else if (rc == 0)
 		on_listed(m);
 	free(cursor);
@@ -343,7 +199,7 @@ on_initialized(struct mcp *m, struct ats_slice result)
 		    MCP_NEWEST ")");
 		return;
 	}
-	notify(m, "notifications/initialized");
+	mcp_notify(m, "notifications/initialized");
 	if (m->state == MCP_DOWN)
 		return;
 	if (m->transport->ready != NULL)
@@ -464,7 +320,7 @@ start_server(struct mcp *m)
 	m->version[0] = '\0';
 	m->junk = 0;
 	set_timer(m->timer, MCP_START_S * 1000);
-	if (m->transport->begin(m, &err) < 0 || ask_initialize(m, &err) < 0)
+	if (m->transport->begin(m, &err) < 0 || mcp_ask_initialize(m, &err) < 0)
 		mcp_on_down(m, err.text);
 }
 
@@ -487,7 +343,7 @@ start(struct order *o, struct ats_err *err)
 	a->o = o;
 	o->own = a;
 	if (m->state == MCP_UP) {
-		rc = ask_call(m, a, err);
+		rc = mcp_ask_call(m, a, err);
 		if (rc < 0)
 			free(a);
 		return rc;
@@ -504,12 +360,12 @@ tell_cancelled(struct mcp *m, uint64_t id)
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
 
-	begin_message(&w, &out, 0, "notifications/cancelled");
+	mcp_begin(&w, &out, 0, "notifications/cancelled");
 	ats_json_w_object(&w, "params");
 	ats_json_w_u64(&w, "requestId", id);
 	ats_json_w_str(&w, "reason", "nobody waits for it any more");
 	ats_json_w_end(&w);
-	(void)!end_message(m, &w, 0, NULL);
+	(void)!mcp_end(m, &w, 0, NULL);
 }
 
 static void

@@ -70,6 +70,14 @@ void mcp_on_lost(struct mcp *m, uint64_t id, const char *why);
 /* Within: requests and what they came to. */
 ATS_NODISCARD int mcp_send(struct mcp *m, uint64_t id, const struct ats_buf *json,
     struct ats_err *err);
+/* mcp_requests.c: a message of ours is begun, written by w, and sent by its end. */
+void mcp_begin(struct ats_json_w *w, struct ats_buf *out, uint64_t id, const char *method);
+ATS_NODISCARD int mcp_end(struct mcp *m, struct ats_json_w *w, uint64_t id, struct ats_err *err);
+void mcp_notify(struct mcp *m, const char *method);
+ATS_NODISCARD int mcp_ask_initialize(struct mcp *m, struct ats_err *err);
+ATS_NODISCARD int mcp_ask_list(struct mcp *m, const char *cursor, struct ats_err *err);
+/* a stays the caller's where it fails. */
+ATS_NODISCARD int mcp_ask_call(struct mcp *m, struct mcp_asked *a, struct ats_err *err);
 void mcp_on_answer(struct mcp *m, struct mcp_asked *a, struct ats_slice message);
 void mcp_on_list_changed(struct mcp *m);
 
