@@ -142,7 +142,7 @@ ats_specs_read(const char *text, size_t n, struct ats_specs *ret, struct ats_err
 	struct ats_json_iter it;
 	struct ats_json_val v;
 	struct ats_slice key;
-	size_t tools, number = 0;
+	size_t tools = 0, number = 0;
 	int rc;
 
 	if (n > ATS_SPECS_BYTES)

@@ -61,7 +61,7 @@ take_listen(struct options *o, const char *text)
 		wrong("--listen: %s", err.text);
 	if (!ats_addr_is_local(&a) || strlen(a.host) >= sizeof(o->host))
 		wrong("--listen: %s is not of loopback; put a proxy with TLS before it", a.host);
-	(void)snprintf(o->host, sizeof(o->host), "%s", strcmp(a.host, "localhost") == 0 ?
+	(void)snprintf(o->host, sizeof(o->host), "%.63s", strcmp(a.host, "localhost") == 0 ?
 	    "127.0.0.1" : a.host);
 	o->port = a.port;
 }
