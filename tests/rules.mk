@@ -169,7 +169,8 @@ install: all
 		$(DESTDIR)$(USERUNITDIR)
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
-	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway $(DESTDIR)$(LIBEXECDIR)
+	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway packaging/gateway/ats-git-push \
+		$(DESTDIR)$(LIBEXECDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
@@ -181,7 +182,7 @@ install: all
 # What install put there; give it the same PREFIX and DESTDIR. State of users stays.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
-		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway) \
+		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway ats-git-push) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
 		$(DESTDIR)$(UNITDIR)/ats-hands@.service \

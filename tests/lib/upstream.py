@@ -43,7 +43,8 @@ class Upstream:
                                                      outer.password.encode())).decode()
                 if auth not in ("Basic " + basic, "Bearer " + outer.password):
                     outer.refused += 1
-                    self.reply(401, b"who are you?", "text/plain")
+                    self.reply(401, b"who are you?", "text/plain",
+                               [("WWW-Authenticate", "Basic realm=test")])
                     return
                 url = urllib.parse.urlsplit(self.path)
                 outer.asked.append((self.command, self.path, body))
@@ -62,6 +63,8 @@ class Upstream:
                        "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": url.path[4:],
                        "QUERY_STRING": url.query, "REQUEST_METHOD": self.command,
                        "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                       "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                       "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
                        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory",
                        "GIT_CONFIG_VALUE_0": "*"}
                 out = subprocess.run(["git", "http-backend"], input=body, env=env,
