@@ -2,10 +2,8 @@
  *
  * Confinement of atsctl relay: what remains for whoever takes it over through a file. Once,
  * before the first is read. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "brain/ctl/relay_server.h"
@@ -13,22 +11,8 @@
 #include "common/confine/landlock.h"
 #include "common/confine/seccomp.h"
 
-static const struct ats_seccomp_rule rules[] = {
-	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlink"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlinkat"),
-};
-static const struct ats_seccomp_table own = {
-	.name = "relay",
-	.def = ATS_SECCOMP_ALLOW,
-	.rules = rules,
-	.n = ATS_ARRAY_LEN(rules),
-};
 const struct ats_seccomp_table *const relay_filter[RELAY_FILTER_TABLES] = {
-	&ats_seccomp_base, &ats_seccomp_noexec, &own
+	&ats_seccomp_base, &ats_seccomp_noexec, &ats_seccomp_local
 };
 
 #define FILES (ATS_LL_READ | ATS_LL_WRITE_FILE | ATS_LL_REMOVE_FILE | ATS_LL_MAKE_REG)

@@ -4,7 +4,6 @@
  * in the engine, once, before a byte of a client or a sandbox is read. */
 #include "brain/engine/confine.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,22 +16,8 @@
 #include "common/confine/landlock.h"
 #include "common/confine/seccomp.h"
 
-static const struct ats_seccomp_rule rules[] = {
-	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlink"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "symlinkat"),
-};
-static const struct ats_seccomp_table own = {
-	.name = "engine",
-	.def = ATS_SECCOMP_ALLOW,
-	.rules = rules,
-	.n = ATS_ARRAY_LEN(rules),
-};
 const struct ats_seccomp_table *const engine_filter[ENGINE_FILTER_TABLES] = {
-	&ats_seccomp_base, &ats_seccomp_noexec, &own
+	&ats_seccomp_base, &ats_seccomp_noexec, &ats_seccomp_local
 };
 
 /* The sockets of hands lie beside the door. */

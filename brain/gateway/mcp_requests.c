@@ -55,6 +55,23 @@ ask(struct mcp *m, struct mcp_asked *a, struct ats_err *err)
 	    ats_err_set(err, ATS_E_FULL, "too many requests wait for the server") : 0;
 }
 
+/* One of ours that nobody gave an order for. NULL with err. */
+static struct mcp_asked *
+ask_own(struct mcp *m, enum mcp_what what, struct ats_err *err)
+{
+	struct mcp_asked *a = calloc(1, sizeof(*a));
+
+	if (a == NULL) {
+		(void)ats_err_set(err, ATS_E_NOMEM, "out of memory");
+		return NULL;
+	}
+	a->what = what;
+	if (ask(m, a, err) == 0)
+		return a;
+	free(a);
+	return NULL;
+}
+
 static void
 unask(struct mcp *m, struct mcp_asked *a)
 {
@@ -65,19 +82,13 @@ unask(struct mcp *m, struct mcp_asked *a)
 int
 mcp_ask_initialize(struct mcp *m, struct ats_err *err)
 {
-	struct mcp_asked *a = calloc(1, sizeof(*a));
+	struct mcp_asked *a = ask_own(m, MCP_INITIALIZE, err);
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
-	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	a->what = MCP_INITIALIZE;
-	rc = ask(m, a, err);
-	if (rc < 0) {
-		free(a);
-		return rc;
-	}
+	if (a == NULL)
+		return -err->code;
 	mcp_begin(&w, &out, a->id, "initialize");
 	ats_json_w_object(&w, "params");
 	ats_json_w_str(&w, "protocolVersion", MCP_NEWEST);
@@ -97,19 +108,13 @@ mcp_ask_initialize(struct mcp *m, struct ats_err *err)
 int
 mcp_ask_list(struct mcp *m, const char *cursor, struct ats_err *err)
 {
-	struct mcp_asked *a = calloc(1, sizeof(*a));
+	struct mcp_asked *a = ask_own(m, MCP_LIST, err);
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
-	int rc = a == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	a->what = MCP_LIST;
-	rc = ask(m, a, err);
-	if (rc < 0) {
-		free(a);
-		return rc;
-	}
+	if (a == NULL)
+		return -err->code;
 	mcp_begin(&w, &out, a->id, "tools/list");
 	if (cursor != NULL) {
 		ats_json_w_object(&w, "params");

@@ -3,25 +3,15 @@
  * What remains for whoever takes ats-http over: brain's sockets, as its user has them. */
 #include "brain/http/confine.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
 #include "common/fd.h"
 
-static const struct ats_seccomp_rule rules[] = {
-	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "listen"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "bind"),
-	ATS_SECCOMP_CALL(ATS_SECCOMP_ERRNO(EPERM), "pidfd_send_signal"),
-};
-static const struct ats_seccomp_table own = { "http", ATS_SECCOMP_ALLOW, rules,
-	ATS_ARRAY_LEN(rules) };
 const struct ats_seccomp_table *const http_filter[HTTP_FILTER_TABLES] = {
-	&ats_seccomp_base, &ats_seccomp_noexec, &own
+	&ats_seccomp_base, &ats_seccomp_noexec, &ats_seccomp_local
 };
 
 static void

@@ -91,6 +91,16 @@ static const struct ats_seccomp_rule noexec_rules[] = {
 	DENY("vhangup"), DENY("name_to_handle_at"),
 };
 
+static const struct ats_seccomp_rule local_rules[] = {
+	ATS_SECCOMP_IF(ATS_SECCOMP_ERRNO(EAFNOSUPPORT), "socket", ATS_SECCOMP_ARG_NE(0, AF_UNIX)),
+	DENY("listen"), DENY("bind"), DENY("pidfd_send_signal"), DENY("symlink"),
+	DENY("symlinkat"),
+};
+
+const struct ats_seccomp_table ats_seccomp_local = {
+	"local", ATS_SECCOMP_ALLOW, local_rules, ATS_ARRAY_LEN(local_rules)
+};
+
 const struct ats_seccomp_table ats_seccomp_noexec = {
 	"noexec", ATS_SECCOMP_ALLOW, noexec_rules, ATS_ARRAY_LEN(noexec_rules)
 };

@@ -88,8 +88,11 @@ ATS_NODISCARD int ats_seccomp_install(const struct ats_seccomp_table *const *tab
  * open_by_handle_at ...), socket families but UNIX, INET, INET6 and NETLINK_ROUTE,
  * TIOCSTI and its kin. noexec: in addition what a daemon that parses does not need: execve,
  * ptrace, process_vm, mount family, unshare, setns, chroot, fork (threads stay), limits and
- * priorities of other processes, System V IPC. */
+ * priorities of other processes, System V IPC. local: in addition, what one does not need that has
+ * its listening sockets and makes none but Unix ones, to connect: other families, bind, listen,
+ * symbolic links, signals by pidfd. */
 extern const struct ats_seccomp_table ats_seccomp_base;
 extern const struct ats_seccomp_table ats_seccomp_noexec;
+extern const struct ats_seccomp_table ats_seccomp_local;
 
 #endif
