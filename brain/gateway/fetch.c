@@ -343,6 +343,16 @@ set_body(struct fetch *f, const struct fetch_request *r)
 	return 0;
 }
 
+/* libcurl sends again, by itself, what got no answer on a connection that was kept: a server may have
+ * done it before the connection ended. On one of its own it is sent once. */
+static int
+set_once(struct fetch *f)
+{
+	SET(CURLOPT_FRESH_CONNECT, 1L);
+	SET(CURLOPT_FORBID_REUSE, 1L);
+	return 0;
+}
+
 /* What a configuration, an environment or an answer could change otherwise. */
 static int
 set_walls(struct fetch *f)
@@ -397,6 +407,8 @@ prepare(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
 	rc = set_walls(f);
 	if (rc == 0)
 		rc = set_body(f, r);
+	if (rc == 0 && r->once)
+		rc = set_once(f);
 	if (rc == 0)
 		rc = set_callbacks(f);
 	if (rc == 0 && curl_multi_add_handle(f->fs->multi, f->easy) != CURLM_OK)

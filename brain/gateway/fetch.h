@@ -45,6 +45,7 @@ struct fetch_request {
 	size_t nheaders;
 	struct ats_slice body;		/* copied; p NULL: none */
 	bool with_credential;
+	bool once;			/* it changes something: never sent a second time */
 	const struct fetch_ops *ops;
 	void *ctx;
 };

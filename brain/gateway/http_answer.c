@@ -8,10 +8,12 @@
 #include <strings.h>
 
 #include "brain/gateway/gateway.h"
+#include "brain/gateway/mask.h"
 #include "brain/gateway/orders.h"
 #include "common/log.h"
 
 #define LOG_TEXT 2000u
+#define TYPE_SHOWN 200u
 
 void
 http_answer_init(struct http_answer *a, const struct mask *m)
@@ -123,9 +125,13 @@ static int
 binary(const struct http_answer *a, const struct fetch_head *h, struct result *r)
 {
 	bool said = h->length >= 0 && !h->encoded;
+	struct ats_buf type ATS_CLEANUP_BUF = { 0 };
+	int rc;
 
-	return result_textf(r, "[%.200s, %s%" PRIu64 " bytes: not shown, it is %s]",
-	    h->type[0] != '\0' ? h->type : "no type said", !said && a->stopped ? "more than " : "",
+	ats_buf_init(&type, TYPE_SHOWN);
+	rc = mask_cut(r->mask, h->type, strlen(h->type), TYPE_SHOWN, &type);
+	return rc < 0 ? rc : result_textf(r, "[%s, %s%" PRIu64 " bytes: not shown, it is %s]",
+	    type.len > 0 ? type.data : "no type said", !said && a->stopped ? "more than " : "",
 	    said ? (uint64_t)h->length : a->total,
 	    a->content == HTTP_IMAGE ? "too large an image" : "neither text nor an image");
 }

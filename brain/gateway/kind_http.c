@@ -9,13 +9,16 @@
 #include "brain/gateway/fetch.h"
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/http_answer.h"
+#include "brain/gateway/mask.h"
 #include "brain/gateway/orders.h"
 #include "brain/gateway/vault_link.h"
 #include "common/log.h"
+#include "proto/brain.h"
 
 #define TARGET_MAX (48u << 10)
 #define BODY_MAX (2u << 20)		/* percent-encoding makes arguments longer */
 #define REDIRECTS_MAX 5
+#define HOST_SHOWN 200u
 
 struct job {
 	struct order *o;
@@ -100,7 +103,8 @@ send_request(struct job *j, struct ats_err *err)
 	struct gateway *g = j->o->g;
 	const char *headers[3] = { "User-Agent: ats-gateway/" ATS_VERSION };
 	struct fetch_request r = { .method = j->method, .target = j->target.data,
-		.headers = headers, .nheaders = 1, .with_credential = true, .ops = &ops, .ctx = j };
+		.headers = headers, .nheaders = 1, .with_credential = true,
+		.once = (j->o->tool->flags & GATEWAY_READ_ONLY) == 0, .ops = &ops, .ctx = j };
 
 	if (j->has_body) {
 		headers[r.nheaders++] = j->type;
@@ -163,17 +167,20 @@ is_redirect(const struct fetch_head *h)
 static int
 follow(struct job *j, const struct fetch_head *h, struct ats_err *err)
 {
-	struct ats_buf to ATS_CLEANUP_BUF = { 0 };
+	struct ats_buf to ATS_CLEANUP_BUF = { 0 }, host ATS_CLEANUP_BUF = { 0 };
 	int rc;
 
 	ats_buf_init(&to, TARGET_MAX);
 	if (++j->redirects > REDIRECTS_MAX)
 		return ats_err_set(err, ATS_E_UPSTREAM, "more than %d redirects", REDIRECTS_MAX);
 	rc = fetch_redirect(&j->o->g->conf, j->target.data, h->location, &to);
+	ats_buf_init(&host, HOST_SHOWN);
+	if (rc == 0 && mask_cut(j->o->g->mask, to.data, to.len, HOST_SHOWN, &host) < 0)
+		ats_buf_reset(&host);
 	if (rc == 0)
 		return ats_err_set(err, ATS_E_DENIED,
-		    "it redirects to another address (%.200s), which is not followed: the "
-		    "credential is for this one", to.data);
+		    "it redirects to another address (%s), which is not followed: the "
+		    "credential is for this one", host.len > 0 ? host.data : "");
 	if (rc < 0)
 		return ats_err_set(err, ATS_E_UPSTREAM, "it redirects to what is no address");
 	if (strcmp(j->method, "HEAD") != 0 && (h->status == 303 ||

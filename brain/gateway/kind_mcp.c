@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "brain/gateway/gateway.h"
+#include "brain/gateway/mask.h"
 #include "brain/gateway/mcp.h"
 #include "brain/gateway/mcp_content.h"
 #include "brain/gateway/orders.h"
@@ -22,6 +23,7 @@
 #define BACKOFF_MOST_MS 60000
 #define WAIT_FOR_MS 5000		/* a call waits for the next start, if it comes so soon */
 #define STEADY_US 60000000		/* after which an end is the first one again */
+#define SAID_MAX 700u			/* of an error's text */
 #define RELIST_MS 500			/* changes of the list are looked at together */
 #define REQUESTS_MAX (ORDERS_MAX + 8)
 
@@ -140,17 +142,33 @@ send_waiting(struct mcp *m)
 	}
 }
 
+/* Descriptions go to agents as results do. */
+static int
+tell_tool(struct mcp *m, const struct mcp_tool *t)
+{
+	struct ats_buf json ATS_CLEANUP_BUF = { 0 };
+	size_t n = strlen(t->json);
+	int rc;
+
+	ats_buf_init(&json, n + 1);
+	rc = mask_apply(m->g->mask, t->json, n, &json);
+	if (rc == 0)		/* in a number it would be none any more */
+		rc = ats_json_scan(json.data, json.len, NULL);
+	return rc < 0 ? rc : vault_link_tools_add(m->g->vault, t->flags, t->name, json.data);
+}
+
 static void
 on_listed(struct mcp *m)
 {
+	int rc;
+
 	mcp_tools_free(m->tools);
 	m->tools = m->listing;
 	m->listing = NULL;
 	vault_link_tools_begin(m->g->vault);
 	for (size_t i = 0; i < m->tools->n; i++)
-		if (vault_link_tools_add(m->g->vault, m->tools->v[i].flags, m->tools->v[i].name,
-		        m->tools->v[i].json) < 0)
-			ats_log(ATS_LOG_ERROR, "a tool is left out", "code=no_memory");
+		if ((rc = tell_tool(m, &m->tools->v[i])) < 0)
+			ats_log(ATS_LOG_ERROR, "a tool is left out", "code=%s", ats_err_name(-rc));
 	vault_link_tools_end(m->g->vault);
 	if (m->state == MCP_STARTING) {
 		(void)event_del(m->timer);
@@ -237,7 +255,8 @@ static void
 on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
 {
 	struct ats_json_val code, text;
-	char *said = ats_json_get(error, "message", &text) ? ats_json_dup_str(&text) : NULL;
+	char *whole = ats_json_get(error, "message", &text) ? ats_json_dup_str(&text) : NULL;
+	struct ats_buf said ATS_CLEANUP_BUF = { 0 };
 	int64_t n = 0;
 	enum mcp_what what = a->what;
 	struct order *o = a->o;
@@ -245,13 +264,16 @@ on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
 	if (ats_json_get(error, "code", &code) && ats_json_to_i64(&code, &n) < 0)
 		n = 0;
 	free(a);
+	ats_buf_init(&said, SAID_MAX);
+	if (whole != NULL && mask_cut(m->g->mask, whole, strlen(whole), SAID_MAX, &said) < 0)
+		ats_buf_reset(&said);
+	free(whole);
 	if (what == MCP_CALL)
 		order_fail(o, ATS_E_UPSTREAM,
-		    "%s: the server answered with error %" PRId64 ": %.700s", o->name, n,
-		    said != NULL ? said : "");
+		    "%s: the server answered with error %" PRId64 ": %s", o->name, n,
+		    said.len > 0 ? said.data : "");
 	else
-		mcp_on_down(m, said != NULL ? said : "it answers with an error");
-	free(said);
+		mcp_on_down(m, said.len > 0 ? said.data : "it answers with an error");
 }
 
 void

@@ -229,16 +229,51 @@ mask_apply(const struct mask *m, const char *s, size_t n, struct ats_buf *out)
 	return rc < 0 ? rc : ats_buf_add(out, s, (size_t)(end - s));
 }
 
+int
+mask_cut(const struct mask *m, const char *s, size_t n, size_t max, struct ats_buf *out)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	size_t longest = mask_longest(m), look = max + longest, keep;
+	int rc;
+
+	/* More than is shown is looked at: a form may begin before the cut and end behind it. */
+	ats_buf_init(&text, look + 1);
+	rc = mask_apply(m, s, n < look ? n : look, &text);
+	if (rc < 0)
+		return rc;
+	keep = text.len;
+	if (n > look)			/* the last bytes may be the first ones of a form */
+		keep = keep > longest ? keep - longest : 0;
+	keep = keep < max ? keep : max;
+	if (keep < text.len)
+		keep -= ats_utf8_cut_tail(text.data, keep);
+	return ats_buf_add(out, text.data, keep);
+}
+
+int
+mask_tail(const struct mask *m, const char *s, size_t n, size_t max, struct ats_buf *out)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	size_t longest = mask_longest(m), from;
+	int rc;
+
+	ats_buf_init(&text, n + 1);
+	rc = mask_apply(m, s, n, &text);
+	if (rc < 0)
+		return rc;
+	from = text.len < longest ? text.len : longest;
+	if (text.len - from > max)
+		from = text.len - max;
+	return ats_buf_add(out, text.data + from, text.len - from);
+}
+
 const char *
 mask_quote(const struct mask *m, char *out, size_t size, const char *s, size_t n)
 {
 	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
-	size_t look = LOG_MAX + mask_longest(m);
 
-	ats_buf_init(&text, 2 * look);
-	/* More than is shown is looked at: a form may begin before the cut and end behind it. */
-	if (mask_apply(m, s, n < look ? n : look, &text) < 0)
+	ats_buf_init(&text, LOG_MAX + 1);
+	if (mask_cut(m, s, n, LOG_MAX, &text) < 0)
 		return ats_log_quote(out, size, "?", 1);
-	return ats_log_quote(out, size < LOG_MAX ? size : LOG_MAX, text.data,
-	    n > look && text.len > LOG_MAX ? LOG_MAX : text.len);
+	return ats_log_quote(out, size < LOG_MAX ? size : LOG_MAX, text.data, text.len);
 }

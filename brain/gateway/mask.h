@@ -20,6 +20,13 @@ size_t mask_longest(const struct mask *m);
 /* Appends s[0..n) to out with MASK_TEXT in place of each form; m NULL: as it is. -ATS_E_NOMEM,
  * -ATS_E_TOOBIG. */
 ATS_NODISCARD int mask_apply(const struct mask *m, const char *s, size_t n, struct ats_buf *out);
+/* The same, of at most max bytes of out and cut where a character ends: no part of a form is left
+ * before the cut. */
+ATS_NODISCARD int mask_cut(const struct mask *m, const char *s, size_t n, size_t max,
+    struct ats_buf *out);
+/* The last bytes of s[0..n), masked, at most max; what was before s may have ended in a form. */
+ATS_NODISCARD int mask_tail(const struct mask *m, const char *s, size_t n, size_t max,
+    struct ats_buf *out);
 /* A quoted, cut and masked copy for a log line, in out[size]; returns out. */
 const char *mask_quote(const struct mask *m, char *out, size_t size, const char *s, size_t n);
 

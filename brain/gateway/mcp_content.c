@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "brain/gateway/mask.h"
 #include "brain/gateway/mcp.h"
 #include "common/base64.h"
 #include "common/json.h"
@@ -15,16 +16,28 @@ struct about {
 	bool has_text;
 };
 
-/* The text of a member in out; "" when it is none. */
+#define WHOLE MCP_MESSAGE_MAX
+
+/* The text of a member in out; "" when it is none. What is shown of it in part is masked before it
+ * is cut. */
 static int
-text_of(struct ats_slice object, const char *name, struct ats_buf *out)
+text_of(const struct about *a, struct ats_slice object, const char *name, size_t max,
+    struct ats_buf *out)
 {
+	struct ats_buf part ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_val v;
 	int rc = 0;
 
 	ats_buf_init(out, MCP_MESSAGE_MAX);
 	if (ats_json_get(object, name, &v) && v.type == ATS_JSON_STRING)
 		rc = ats_json_to_str(&v, out);
+	if (rc == 0 && out->len > max) {
+		ats_buf_init(&part, max);
+		rc = mask_cut(a->r->mask, out->data, out->len, max, &part);
+		ats_buf_truncate(out, 0);
+		if (rc == 0)
+			rc = ats_buf_add(out, part.data, part.len);
+	}
 	if (rc != -ATS_E_FIELD)
 		return rc;
 	ats_buf_reset(out);
@@ -35,7 +48,7 @@ static int
 add_text(struct about *a, struct ats_slice part, const char *before)
 {
 	struct ats_buf text ATS_CLEANUP_BUF = { 0 }, all ATS_CLEANUP_BUF = { 0 };
-	int rc = text_of(part, "text", &text);
+	int rc = text_of(a, part, "text", WHOLE, &text);
 
 	a->has_text = true;
 	ats_buf_init(&all, MCP_MESSAGE_MAX + 8192);
@@ -53,16 +66,16 @@ add_bytes(struct about *a, struct ats_slice part, const char *member, const char
 {
 	struct ats_buf data ATS_CLEANUP_BUF = { 0 }, mime ATS_CLEANUP_BUF = { 0 },
 	    bytes ATS_CLEANUP_BUF = { 0 };
-	int rc = text_of(part, member, &data);
+	int rc = text_of(a, part, member, WHOLE, &data);
 
 	ats_buf_init(&bytes, MCP_MESSAGE_MAX);
 	if (rc == 0)
-		rc = text_of(part, "mimeType", &mime);
+		rc = text_of(a, part, "mimeType", 100, &mime);
 	if (rc < 0)
 		return rc;
 	rc = data.len > 0 ? ats_base64_decode(data.data, data.len, &bytes) : 0;
 	if (rc == -ATS_E_INVAL)
-		return result_textf(a->r, "%.600s[%.100s: not shown, it is not base64]", before,
+		return result_textf(a->r, "%s[%s: not shown, it is not base64]", before,
 		    mime.data);
 	if (rc < 0)
 		return rc;
@@ -71,7 +84,7 @@ add_bytes(struct about *a, struct ats_slice part, const char *member, const char
 			rc = result_text(a->r, before, strlen(before));
 		return rc < 0 ? rc : result_image(a->r, mime.data, bytes.data, bytes.len);
 	}
-	return result_textf(a->r, "%.600s[%.100s, %zu bytes: not shown]", before,
+	return result_textf(a->r, "%s[%s, %zu bytes: not shown]", before,
 	    mime.len > 0 ? mime.data : "no type said", bytes.len);
 }
 
@@ -85,9 +98,9 @@ add_resource(struct about *a, struct ats_slice part)
 	if (!ats_json_get(part, "resource", &v) || v.type != ATS_JSON_OBJECT)
 		return -ATS_E_FIELD;
 	ats_buf_init(&before, 4096);
-	rc = text_of(v.raw, "uri", &uri);
+	rc = text_of(a, v.raw, "uri", 500, &uri);
 	if (rc == 0)
-		rc = ats_buf_addf(&before, "[Resource from %s at %.500s] ", a->gateway, uri.data);
+		rc = ats_buf_addf(&before, "[Resource from %s at %s] ", a->gateway, uri.data);
 	if (rc < 0)
 		return rc;
 	return ats_json_get(v.raw, "text", &text) ? add_text(a, v.raw, before.data) :
@@ -99,13 +112,13 @@ add_link(struct about *a, struct ats_slice part)
 {
 	struct ats_buf uri ATS_CLEANUP_BUF = { 0 }, name ATS_CLEANUP_BUF = { 0 },
 	    more ATS_CLEANUP_BUF = { 0 };
-	int rc = text_of(part, "uri", &uri);
+	int rc = text_of(a, part, "uri", 500, &uri);
 
 	if (rc == 0)
-		rc = text_of(part, "name", &name);
+		rc = text_of(a, part, "name", 200, &name);
 	if (rc == 0)
-		rc = text_of(part, "description", &more);
-	return rc < 0 ? rc : result_textf(a->r, "[Resource link: %.200s] %.500s%s%.250s%s",
+		rc = text_of(a, part, "description", 250, &more);
+	return rc < 0 ? rc : result_textf(a->r, "[Resource link: %s] %s%s%s%s",
 	    name.data, uri.data, more.len > 0 ? " (" : "", more.data, more.len > 0 ? ")" : "");
 }
 

@@ -155,7 +155,7 @@ post_send(struct post *p, struct ats_err *err)
 	const char *headers[5] = { "User-Agent: ats-gateway/" ATS_VERSION };
 	struct fetch_request r = { .method = p->is_stream ? "GET" : "POST",
 		.target = h->target.data, .headers = headers, .nheaders = 1,
-		.with_credential = true, .ops = &ops, .ctx = p };
+		.with_credential = true, .once = !p->is_stream, .ops = &ops, .ctx = p };
 
 	if (p->is_stream) {
 		headers[r.nheaders++] = "Accept: text/event-stream";

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "brain/gateway/gateway.h"
+#include "brain/gateway/mask.h"
 #include "brain/gateway/program_env.h"
 #include "common/child.h"
 #include "common/fd.h"
+#include "common/log.h"
 
 #define READ_BYTES (64u << 10)
 #define STDERR_KEPT 4096u
@@ -27,6 +29,7 @@ struct program {
 	struct event *ended, *writable, *readable, *said;
 	struct ats_buf stdin_q, stderr_tail;
 	bool close_stdin, silent;	/* silent: killed, nothing is told any more */
+	bool stderr_cut;		/* there was more before stderr_tail */
 	const struct program_ops *ops;
 	void *ctx;
 	struct program *next;
@@ -193,9 +196,11 @@ read_err(struct program *p)
 	ssize_t n = p->err >= 0 ? ats_fd_read(p->err, buf, sizeof(buf)) : 0;
 
 	if (n > 0) {
-		if (p->stderr_tail.len + (size_t)n > STDERR_KEPT)
+		if (p->stderr_tail.len + (size_t)n > p->stderr_tail.max) {
 			ats_buf_consume(&p->stderr_tail,
-			    p->stderr_tail.len + (size_t)n - STDERR_KEPT);
+			    p->stderr_tail.len + (size_t)n - p->stderr_tail.max);
+			p->stderr_cut = true;
+		}
 		(void)!ats_buf_add(&p->stderr_tail, buf, (size_t)n);
 		return true;
 	}
@@ -217,7 +222,17 @@ on_said(evutil_socket_t fd, short what, void *arg)
 const char *
 program_stderr(const struct program *p, char *out, size_t size)
 {
-	return mask_quote(p->ps->g->mask, out, size, p->stderr_tail.data, p->stderr_tail.len);
+	const struct mask *m = p->ps->g->mask;
+	const struct ats_buf *kept = &p->stderr_tail;
+	struct ats_buf tail ATS_CLEANUP_BUF = { 0 };
+
+	if (!p->stderr_cut)
+		return mask_quote(m, out, size, kept->data, kept->len);
+	ats_buf_init(&tail, STDERR_KEPT);
+	/* Half of it: in quotes many bytes take two. */
+	if (mask_tail(m, kept->data, kept->len, size / 2, &tail) < 0)
+		return ats_log_quote(out, size, "?", 1);
+	return ats_log_quote(out, size, tail.data, tail.len);
 }
 
 /* Its group ends first, so that the pipes have an end; but what has left the group may hold them
@@ -329,7 +344,7 @@ program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
 	*p = (struct program){ .ps = ps, .pidfd = -1, .in = -1, .out = -1, .err = -1, .ops = ops,
 		.ctx = ctx };
 	ats_buf_init(&p->stdin_q, PROGRAM_STDIN_MAX);
-	ats_buf_init(&p->stderr_tail, STDERR_KEPT);
+	ats_buf_init(&p->stderr_tail, STDERR_KEPT + mask_longest(ps->g->mask));
 	rc = pipes(p, theirs, err);
 	if (rc == 0)
 		rc = run(p, argv, theirs, err);

@@ -171,16 +171,20 @@ int
 result_image(struct result *r, const char *mime, const char *p, size_t n)
 {
 	const char *type = result_image_type(mime);
+	struct ats_buf said ATS_CLEANUP_BUF = { 0 };
 	int rc;
 
 	if (r->nblocks >= RESULT_BLOCKS_MAX) {
 		r->full = true;
 		return 0;
 	}
-	if (type == NULL || n == 0 || n > RESULT_IMAGE_MAX - r->images)
-		return result_textf(r, "[%.100s, %zu bytes: not shown, %s]", mime, n,
+	if (type == NULL || n == 0 || n > RESULT_IMAGE_MAX - r->images) {
+		ats_buf_init(&said, 100);
+		rc = mask_cut(r->mask, mime, strlen(mime), 100, &said);
+		return rc < 0 ? rc : result_textf(r, "[%s, %zu bytes: not shown, %s]", said.data, n,
 		    type == NULL ? "of a kind that models do not read" :
 		    n == 0 ? "it is empty" : "too large");
+	}
 	rc = ats_buf_add(&r->payload, p, n);
 	r->images += n;
 	r->has_image = true;

@@ -182,18 +182,13 @@ results_progress(struct results *rs, uint64_t call, const struct mask *m, const 
 	const struct ats_frame_row *row = &ats_frame_rows[ATS_FRAME_EVENT_PROGRESS];
 	struct ats_buf json ATS_CLEANUP_BUF = { 0 }, text ATS_CLEANUP_BUF = { 0 };
 	struct ats_msg_EVENT_PROGRESS p = { .done = done, .has_done = has_done };
-	size_t n = strlen(message), look = MESSAGE_MAX + mask_longest(m);
 
 	if (rs->chan == NULL || ats_chan_queued(rs->chan) > PROGRESS_ROOM)
 		return;
 	ats_buf_init(&json, row->max_json);
-	ats_buf_init(&text, look + 1);
-	if (mask_apply(m, message, n < look ? n : look, &text) < 0)
+	ats_buf_init(&text, MESSAGE_MAX + 1);
+	if (mask_cut(m, message, strlen(message), MESSAGE_MAX, &text) < 0)
 		return;
-	if (text.len > MESSAGE_MAX) {
-		ats_buf_truncate(&text, MESSAGE_MAX);
-		ats_buf_truncate(&text, text.len - ats_utf8_cut_tail(text.data, text.len));
-	}
 	p.message = text.data;
 	if (ats_msg_encode(&row->shape, &p, &json, NULL) == 0)
 		(void)!ats_chan_send(

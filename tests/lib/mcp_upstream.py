@@ -26,11 +26,15 @@ def say(obj):
 def tools():
     names = ["echo", "fail", "rpc_error", "content", "structured", "progress", "hang", "die",
              "ask", "slow", "big", "huge", "cancelled", "env", "grow", "bad_result", "dup", "a.b",
-             "link"]
+             "link", "cuts", "long_error"]
     out = [{"name": n, "description": "Tool " + n, "inputSchema": {"type": "object"}}
            for n in names]
     out[0]["annotations"] = {"readOnlyHint": True, "title": "Echo", "evil": {"x": 1}}
     out[0]["_meta"] = {"private": "x"}
+    if "leaky" in MODE:
+        token = os.environ["TOKEN"]
+        out[0]["description"] = "logs in as " + token
+        out[1]["inputSchema"]["properties"] = {"a": {"default": token}}
     if "odd" in MODE:
         out += [{"name": "a_b", "inputSchema": {"type": "object"}},
                 {"name": "noschema"}, {"name": "arr", "inputSchema": []},
@@ -84,6 +88,15 @@ def call(i, params):
         say({"jsonrpc": "2.0", "id": i, "error": {"code": -32602, "message": "bad argument"}})
     elif name == "content":
         result(content())
+    elif name == "cuts":
+        token, n = os.environ.get("TOKEN", ""), args.get("n", 0)
+        result([{"type": "resource_link", "uri": "u" * (490 - n) + token,
+                 "name": "n" * (190 - n) + token, "description": "d" * (240 - n) + token},
+                {"type": "image", "data": PNG, "mimeType": "m" * (90 - n) + token},
+                {"type": "resource", "resource": {"uri": "v" * (490 - n) + token, "text": "x"}}])
+    elif name == "long_error":
+        say({"jsonrpc": "2.0", "id": i, "error": {
+            "code": 1, "message": "m" * (690 - args.get("n", 0)) + os.environ.get("TOKEN", "")}})
     elif name == "structured":
         say({"jsonrpc": "2.0", "id": i, "result": {"structuredContent": {"a": [1]}}})
     elif name == "progress":

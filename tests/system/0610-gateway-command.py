@@ -58,6 +58,22 @@ def _():
         ats.equal(g.call("show").text, "right\n***\n")
 
 
+@ats.test("what is left of a long stderr holds no part of the credential", home=False)
+def _():
+    script = "for i in $(seq 500); do echo \"x$TOKEN\"; done >&2; echo 'the end' >&2; exit 1"
+    c = conf(**{"n%d" % n: sh("printf %0*d " + str(n) + " 0 >&2; " + script) for n in range(0, 24, 5)})
+    c.update(credential="x", credential_env="TOKEN")
+    with Gateway(c, SECRET) as g:
+        for n in range(0, 24, 5):
+            g.call("n%d" % n)
+        said = [x.split("stderr=")[1] for x in g.log_text().splitlines() if "stderr=" in x]
+    ats.equal(len(said), 5)
+    for text in said:
+        ats.contains(text, "the end")
+        for i in range(len(SECRET) - 5):
+            ats.missing(text, SECRET[i:i + 6])
+
+
 @ats.test("a failure says its exit code; stderr is in the log, masked", home=False)
 def _():
     c = conf(fail=sh("echo partly; echo \"oops $TOKEN\" >&2; exit 3"), sig=sh("kill -9 $$"))

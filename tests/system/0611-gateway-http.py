@@ -88,6 +88,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.endless(b"\1" * 65536, 64 << 20, Content_Type="image/png")
         elif path == "/bin":
             self.answer(b"\0\1\2" * 100, "application/x-thing; a=b")
+        elif path == "/type":
+            self.answer(b"\0", self.server.kind)
         elif path == "/none":
             self.answer(b"\0\1\2", None)
         elif path == "/bad":
@@ -176,7 +178,8 @@ def rss(g):
 @ats.test("requests: path, query, bodies, headers; connections are kept", home=False)
 def _():
     tools = {
-        "get": tool("/echo/{a}/x{b}", query={"q": "{q}", "fix": "1&2", "both": "{a}:{n}"}),
+        "get": tool("/echo/{a}/x{b}", query={"q": "{q}", "fix": "1&2", "both": "{a}:{n}"},
+                    read_only=True),
         "post": tool("/echo/{a}", "POST", body="json"),
         "form": tool("/echo", "POST", body="form"),
         "text": tool("/echo", "PUT", body="text:{a}"),
@@ -204,7 +207,10 @@ def _():
         ats.equal(s.seen[-1][2]["Content-Length"], "0")
         ats.contains(g.call("head").text, "status 200")
         ats.equal(g.call("del", {"a": "z"}).is_error, False)
-        ats.equal(len(s.connections), 1)
+        count = len(s.connections)
+        g.call("get", {"a": "a", "b": 1})
+        g.call("get", {"a": "a", "b": 2})
+        ats.equal(len(s.connections), count)
         big = {"a": "1", "b": "x" * 700000}
         g.call("post", big)
         ats.equal(json.loads(s.seen[-1][3]), {"b": big["b"]})
@@ -422,6 +428,28 @@ def _():
         ats.equal(status["Seccomp"].strip(), "2")
         ats.equal(status["NoNewPrivs"].strip(), "1")
         ats.equal(int(status["CapEff"], 16), 0)
+
+
+@ats.test("what changes something is sent once, also where a connection was kept", home=False)
+def _():
+    tools = {"look": tool("/echo", read_only=True), "ok": tool("/echo", "POST", body="json"),
+             "drop": tool("/drop", "POST", body="json"), "empty": tool("/drop", "DELETE")}
+    with Server() as s, Gateway(conf(s.port, tools), SECRET) as g:
+        for name in ("drop", "empty"):
+            g.call("look")
+            g.call("ok", {"a": 1})
+            r = g.call(name)
+            ats.equal((r.is_error, r.code), (True, "upstream_failed"))
+            ats.contains(r.text, "Whether it took effect is not known.")
+        ats.equal([x[1] for x in s.seen].count("/drop"), 2)
+
+
+@ats.test("a header that is shown in part holds no part of the credential", home=False)
+def _():
+    with Server() as s, Gateway(conf(s.port, {"b": tool("/type")}), SECRET) as g:
+        for n in range(180, 200):
+            s.kind = "application/" + "x" * (n - 12) + SECRET
+            ats.missing(g.call("b").text, SECRET[:2])
 
 
 @ats.test("a flood of calls at a slow server ends each of them once", home=False)

@@ -29,7 +29,7 @@ def names(listed):
 def _():
     for mode in ("", "pages", "old", "late", "junk"):
         with Gateway(conf(mode)) as g:
-            ats.equal(len(g.listed), 19)
+            ats.equal(len(g.listed), 21)
             name, flags, j = g.listed[0]
             ats.equal((name, flags), ("echo", 1))
             ats.equal(sorted(j), ["annotations", "description", "inputSchema"])
@@ -45,7 +45,7 @@ def _():
 @ats.test("tools that cannot be offered are left out; allow and read_only choose", home=False)
 def _():
     with Gateway(conf("odd")) as g:
-        ats.equal(len(g.listed), 19)
+        ats.equal(len(g.listed), 21)
         ats.contains(g.log_text(), "another tool has that name")
         ats.equal(g.call("a_b").text, "dotted")
     with Gateway(conf("many")) as g:
@@ -89,6 +89,19 @@ def _():
             got[f.call] = f.payload.decode()
             g.link.send("control.ack", f.call)
         ats.equal(got, {c: "slow %d" % i for c, i in calls.items()})
+
+
+@ats.test("what is shown in part, and what tools say of themselves, is masked", home=False)
+def _():
+    with Gateway(conf("leaky", credential="x", credential_env="TOKEN"), SECRET) as g:
+        listed = json.dumps(g.listed)
+        ats.missing(listed, SECRET)
+        ats.contains(listed, "logs in as ***")
+        for n in range(0, 30, 3):
+            for name in ("cuts", "long_error"):
+                text = g.call(name, {"n": n}).text
+                ats.missing(text, SECRET[:3])
+        ats.missing(g.log_text(), SECRET[:9])
 
 
 @ats.test("progress comes, masked; cancelling reaches the server", home=False)
@@ -150,9 +163,9 @@ def _():
 def _():
     with tempfile.TemporaryDirectory() as d:
         with Gateway(conf("grow", env={"MARK": d + "/m"})) as g:
-            ats.equal(len(g.listed), 19)
+            ats.equal(len(g.listed), 21)
             g.call("grow")
-            g.wait(lambda: len(g.listed) == 20, "the longer list")
+            g.wait(lambda: len(g.listed) == 22, "the longer list")
             ats.equal(names(g.listed)[-1], "grown")
 
 

@@ -230,6 +230,36 @@ START_TEST(mask_apply_finds_each_form)
 }
 END_TEST
 
+START_TEST(cuts_leave_no_part_of_a_form)
+{
+	struct mask *m = mask_new("SECRET012345", 12);
+	struct ats_buf in ATS_CLEANUP_BUF = { 0 }, out ATS_CLEANUP_BUF = { 0 };
+	char log[6000];
+
+	ats_buf_init(&in, 1 << 20);
+	ats_buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < 5000; i++)
+		ck_assert_int_eq(ats_buf_add_str(&in, "SECRET012345"), 0);
+	for (size_t n = in.len - 12; n < in.len; n++) {
+		ats_buf_reset(&out);
+		ck_assert_int_eq(mask_cut(m, in.data, n, 200, &out), 0);
+		ck_assert_ptr_null(memchr(out.data, 'E', out.len));
+		ck_assert_ptr_null(strchr(mask_quote(m, log, sizeof(log), in.data, n), 'E'));
+		ats_buf_reset(&out);
+		ck_assert_int_eq(mask_tail(m, in.data + in.len - n, n, 200, &out), 0);
+		ck_assert_ptr_null(memchr(out.data, 'E', out.len));
+		ck_assert_uint_le(out.len, 200);
+	}
+	ats_buf_reset(&out);
+	ck_assert_int_eq(mask_cut(m, "short\xc3\xa9", 7, 6, &out), 0);
+	ck_assert_str_eq(out.data, "short");
+	ats_buf_reset(&out);
+	ck_assert_int_eq(mask_cut(NULL, "whole", 5, 5, &out), 0);
+	ck_assert_str_eq(out.data, "whole");
+	mask_free(m);
+}
+END_TEST
+
 START_TEST(mask_apply_prefers_the_longest)
 {
 	struct mask *m = mask_new("aaaa", 4);
@@ -443,7 +473,7 @@ END_TEST
 ATS_UNIT_MAIN("gateway", address_classify_knows_the_registries,
     address_is_allowed_as_the_configuration_says, encode_path_keeps_arguments_in_their_segment,
     encode_rest_leaves_out_what_the_path_has, mask_apply_finds_each_form,
-    mask_apply_prefers_the_longest, result_text_is_capped_at_a_character,
+    cuts_leave_no_part_of_a_form, mask_apply_prefers_the_longest, result_text_is_capped_at_a_character,
     result_text_does_not_cut_a_credential, result_image_is_one_of_four_and_has_a_cap,
     sse_add_reads_events_however_they_are_cut, sse_add_has_a_cap, mcp_content_refuses_what_is_none,
     mcp_tools_page_takes_names_that_agents_can_call)
