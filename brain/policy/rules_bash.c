@@ -43,6 +43,17 @@ command_add_text(struct command *c, const char *p, size_t n, bool top)
 		c->todo[c->ntodo++] = (struct command_text){ { p, n }, top };
 }
 
+char *
+command_room(struct command *c, size_t n)
+{
+	if ((size_t)(c->arena_end - c->next) < n + 2) {
+		c->overflow = true;
+		return NULL;
+	}
+	c->arena_end -= n;
+	return c->arena_end;
+}
+
 bool
 command_is_assignment(const char *word, size_t *ret_n)
 {
@@ -51,7 +62,9 @@ command_is_assignment(const char *word, size_t *ret_n)
 	*ret_n = n;
 	if (n == 0 || strchr(DIGITS, word[0]) != NULL)
 		return false;
-	return word[n + (word[n] == '+')] == '=';
+	if (word[n] == '[')
+		n += strcspn(word + n, "]") + 1;
+	return n <= strlen(word) && word[n + (word[n] == '+')] == '=';
 }
 
 /* ---- words ---------------------------------------------------------------------------- */
@@ -85,19 +98,54 @@ lex_end_word(struct lex *x)
 	x->next = PLAIN;
 }
 
-/* NAME=VALUE: what a later $NAME stands for. */
+/* NAME=VALUE: what a later $NAME stands for. brief: for one program alone, which a shell that the
+ * program is may see. */
 static void
-remember(struct command *c, const char *word, size_t n)
+remember(struct command *c, const char *word, size_t n, bool brief)
 {
-	size_t i = 0;
+	const char *value = word + n + 1;
+	size_t i = 0, old;
+	char *both;
 
 	while (i < c->nvars && (c->vars[i].name_n != n || memcmp(c->vars[i].name, word, n) != 0))
 		i++;
-	if (i == COMMAND_VARS)
+	if (i == COMMAND_VARS || word[n] == '[' || (brief && i < c->nvars))
 		return;
-	c->vars[i] = (struct command_var){ word, strchr(word, '=') + 1, n };
+	if (word[n] == '+') {
+		value++;
+		old = i < c->nvars ? strlen(c->vars[i].value) : 0;
+		both = command_room(c, old + strlen(value) + 1);
+		if (both == NULL)
+			return;
+		if (old > 0)
+			memcpy(both, c->vars[i].value, old);
+		memcpy(both + old, value, strlen(value) + 1);
+		value = both;
+	}
+	c->vars[i] = (struct command_var){ word, value, n };
 	if (i == c->nvars)
 		c->nvars++;
+}
+
+static void
+remember_all(struct command *c)
+{
+	static const char *const words[] = { "export", "declare", "typeset", "local", "readonly" };
+	size_t n, i = 0;
+	bool declares = false;
+
+	while (i < c->nwords && command_is_assignment(c->words[i].s, &n))
+		i++;
+	c->unclear = c->unclear || i > 0;
+	for (size_t k = 0; k < i; k++) {
+		(void)command_is_assignment(c->words[k].s, &n);
+		remember(c, c->words[k].s, n, i < c->nwords);
+	}
+	for (size_t k = 0; i < c->nwords && k < ATS_ARRAY_LEN(words); k++)
+		declares = declares || strcmp(c->words[i].s, words[k]) == 0;
+	for (; declares && i < c->nwords; i++)
+		if (command_is_assignment(c->words[i].s, &n))
+			remember(c, c->words[i].s, n, false);
 }
 
 static void
@@ -116,14 +164,10 @@ static void
 end_part(struct lex *x)
 {
 	struct command *c = x->c;
-	size_t n;
 
 	lex_end_word(x);
 	x->next = PLAIN;
-	for (size_t i = 0; i < c->nwords && command_is_assignment(c->words[i].s, &n); i++) {
-		remember(c, c->words[i].s, n);
-		c->unclear = true;
-	}
+	remember_all(c);
 	if (x->top && x->part != NULL)
 		add_part(x);
 	c->shell = false;

@@ -71,7 +71,9 @@ void command_done(struct command *c);
 void command_add_views(struct command *c);
 /* Another text that is a command, too; lives as long as c. */
 void command_add_text(struct command *c, const char *p, size_t n, bool top);
-/* Whether word is NAME=VALUE; *ret_n is the length of NAME. */
+/* n bytes that live as long as c, or NULL and c->overflow; also while a word is being read. */
+char *command_room(struct command *c, size_t n);
+/* Whether word is NAME=VALUE, NAME+=VALUE or NAME[X]=VALUE; *ret_n is the length of NAME. */
 bool command_is_assignment(const char *word, size_t *ret_n);
 /* Room for one more in *array (a pointer), or false and c->nomem or c->overflow. */
 bool command_grow(struct command *c, void *array, size_t n, size_t *max, size_t size);

@@ -58,6 +58,28 @@ find_close(struct command *c, const char *p, const char *end, char open, char cl
 	return p;
 }
 
+/* A backslash in backticks is one of theirs before these, $ and another. */
+static void
+add_backticks(struct command *c, const char *p, size_t n)
+{
+	char *to;
+	size_t len = 0;
+
+	if (memchr(p, '\\', n) == NULL) {
+		command_add_text(c, p, n, false);
+		return;
+	}
+	to = command_room(c, n);
+	if (to == NULL)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] == '\\' && i + 1 < n && memchr("$`\\", p[i + 1], 3) != NULL)
+			i++;
+		to[len++] = p[i];
+	}
+	command_add_text(c, to, len, false);
+}
+
 /* At $( or a backtick: puts what is in it on the list and returns the place behind. */
 static const char *
 substitution(struct command *c, const char *p, const char *end)
@@ -69,7 +91,10 @@ substitution(struct command *c, const char *p, const char *end)
 	else
 		while (close < end && *close != '`')
 			close += *close == '\\' && end - close > 1 ? 2 : 1;
-	command_add_text(c, in, (size_t)(close - in), false);
+	if (*p == '`')
+		add_backticks(c, in, (size_t)(close - in));
+	else
+		command_add_text(c, in, (size_t)(close - in), false);
 	c->unclear = true;
 	return close < end ? close + 1 : end;
 }

@@ -23,7 +23,7 @@ struct wrapper {
 };
 
 static const struct wrapper wrappers[] = {
-	{ "sudo", RUN, "ughpCrRtTUDa", 0, "lvkKV" }, { "doas", RUN, "uCa", 0, "L" },
+	{ "sudo", RUN, "ughpCrRtTUDa", 0, "lvKV" }, { "doas", RUN, "uCa", 0, "L" },
 	{ "env", RUN, "uC", 0, "" }, { "nice", RUN, "n", 0, "" }, { "ionice", RUN, "cnPpu", 0, "" },
 	{ "nohup", RUN, "", 0, "" }, { "setsid", RUN, "", 0, "" }, { "timeout", RUN, "ks", 1, "" },
 	{ "time", RUN, "fo", 0, "" }, { "xargs", RUN, "IELPadns", 0, "" },
@@ -44,6 +44,21 @@ static const struct wrapper wrappers[] = {
 	{ "eval", TEXT, "", 0, "" }, { "trap", TEXT, "", 0, "lp" }, { "watch", TEXT, "nq", 0, "" },
 	{ "ssh", TEXT, "BbcDEeFIiJLlmOopQRSWw", 1, "" },
 	{ "find", FIND, "", 0, "" }, { "fd", FIND, "", 0, "" }, { "fdfind", FIND, "", 0, "" },
+};
+/* Long options whose argument is a word of its own: all that each has. */
+static const struct {
+	const char *name, *longs;
+} long_options[] = {
+	{ "sudo", " --user --group --host --prompt --close-from --role --chroot --type --chdir"
+	    " --command-timeout --other-user --login-class --auth-type " },
+	{ "env", " --unset --chdir --split-string " }, { "nice", " --adjustment " },
+	{ "ionice", " --class --classdata --pid --pgid --uid " },
+	{ "timeout", " --kill-after --signal " }, { "time", " --format --output " },
+	{ "xargs", " --arg-file --delimiter --max-args --max-procs --max-chars"
+	    " --process-slot-var " },
+	{ "stdbuf", " --input --output --error " },
+	{ "flock", " --timeout --wait --conflict-exit-code " },
+	{ "watch", " --interval --equexit " },
 };
 /* Words of the language before a command. */
 static const char *const keywords[] = { "if", "then", "elif", "else", "while", "until", "do", "!",
@@ -102,31 +117,65 @@ join(struct command *c)
 	return true;
 }
 
+/* NULL: they are not known. */
+static const char *
+longs_of(const struct wrapper *w)
+{
+	for (size_t i = 0; i < ATS_ARRAY_LEN(long_options); i++)
+		if (strcmp(long_options[i].name, w->name) == 0)
+			return long_options[i].longs;
+	return NULL;
+}
+
+/* Whether the word behind option o is its argument: "-u x", "-nu x", "--user x", "--us x". */
+static bool
+takes_next(const struct wrapper *w, const char *o)
+{
+	const char *at;
+	size_t n = strlen(o);
+
+	if (o[1] != '-') {
+		at = strpbrk(o + 1, w->with);
+		return at != NULL && at[1] == '\0';
+	}
+	for (at = longs_of(w); at != NULL && n > 2 && (at = strstr(at, o)) != NULL; at += n)
+		if (at[-1] == ' ')
+			return true;
+	return false;
+}
+
+/* Only what is before an argument in the same word is options. */
+static bool
+shows_only(const struct wrapper *w, const char *o)
+{
+	size_t n = strcspn(o + 1, w->with);
+
+	return o[1] != '-' && strcspn(o + 1, w->shows) < n;
+}
+
 /* The first word from i on that is not an option of w; c->nwords: none, or it runs nothing. */
 static size_t
 skip_options(struct command *c, const struct wrapper *w, size_t i, struct starts *s)
 {
 	bool maybe = false;
 
-	for (; i < c->nwords; i++) {
+	for (; i < c->nwords && c->words[i].s[0] == '-'; i++) {
 		const char *o = c->words[i].s;
 
-		if (o[0] != '-' || o[1] == '\0')
-			break;
-		if (strcmp(o, "--") == 0) {
-			i++;
-			break;
-		}
-		maybe = o[1] == '-' && strchr(o, '=') == NULL;
-		if (o[1] == '-')
-			continue;
-		if (strpbrk(o + 1, w->shows) != NULL)
+		if (strcmp(o, "--") == 0)
+			return i + 1;
+		if (shows_only(w, o))
 			return c->nwords;
-		if (o[2] == '\0' && strchr(w->with, o[1]) != NULL)
-			i++;
+		/* An option that is not known: the word behind it may be its argument. */
+		maybe = o[1] == '-' && strchr(o, '=') == NULL && longs_of(w) == NULL;
+		if (!takes_next(w, o))
+			continue;
+		i++;
+		if (o[1] != '-' && o[2] != '\0')	/* or the end of what is before it */
+			add_start(c, s, i + w->words);
 	}
-	if (maybe)		/* this word may be the argument of --option before it */
-		add_start(c, s, i + 1);
+	if (maybe)
+		add_start(c, s, i + 1 + w->words);
 	return i;
 }
 
@@ -152,20 +201,45 @@ shell_text(struct command *c, size_t i)
 	}
 }
 
-/* env -S "rm x" */
+/* Words that env takes apart: options of its own may be the first ones. */
+static void
+add_env_text(struct command *c, const char *words)
+{
+	size_t n = strlen(words);
+	char *text = command_room(c, n + 4);
+
+	if (text == NULL)
+		return;
+	memcpy(text, "env ", 4);
+	memcpy(text + 4, words, n);
+	command_add_text(c, text, n + 4, false);
+}
+
+/* env -S "rm x", -iS "rm x", -S"rm x" */
 static void
 split_string(struct command *c, size_t i)
 {
 	for (; i < c->nwords && c->words[i].s[0] == '-'; i++) {
-		const char *o = c->words[i].s;
+		const char *o = c->words[i].s, *at = c->words[i].at;
+		size_t n = o[1] == '-' ? strcspn(o, "=") : 1 + strcspn(o + 1, "SuC");
 
-		if (strncmp(o, "--split-string=", 15) == 0)
-			command_add_text(c, o + 15, strlen(o + 15), false);
-		else if (strncmp(o, "-S", 2) == 0 && o[2] != '\0')
-			command_add_text(c, o + 2, strlen(o + 2), false);
-		else if ((strcmp(o, "-S") == 0 || strcmp(o, "--split-string") == 0) &&
-			 i + 1 < c->nwords)
-			command_add_text(c, c->words[i + 1].at, strlen(c->words[i + 1].at), false);
+		if (o[1] == '-' && n > 3 && strncmp(o, "--split-string", n) == 0) {
+			if (o[n] == '=')
+				add_env_text(c, at + n + 1);
+			else if (i + 1 < c->nwords)
+				add_env_text(c, c->words[i + 1].at);
+			return;
+		}
+		if (o[1] != '-' && o[n] == 'S') {
+			if (o[n + 1] != '\0')
+				add_env_text(c, at + n + 1);
+			else if (i + 1 < c->nwords)
+				add_env_text(c, c->words[i + 1].at);
+			return;
+		}
+		if ((o[1] != '-' && o[n] != '\0' && o[n + 1] == '\0') ||
+		    strcmp(o, "--unset") == 0 || strcmp(o, "--chdir") == 0)
+			i++;
 	}
 }
 
@@ -208,7 +282,11 @@ look_at(struct command *c, size_t i, struct starts *s)
 	if (strcmp(w->name, "env") == 0)
 		split_string(c, i + 1);
 	i = skip_options(c, w, i + 1, s) + w->words;
-	if (w->kind == RUN)
+	if (w->kind == TEXT && w->words > 0)	/* ssh HOST -t rm */
+		i = skip_options(c, w, i, s);
+	if (w->words > 0 && i + 1 < c->nwords && strcmp(c->words[i].s, "-c") == 0)
+		command_add_text(c, c->words[i + 1].at, strlen(c->words[i + 1].at), false);
+	else if (w->kind == RUN)	/* but flock FILE -c "rm x" */
 		add_start(c, s, i);
 	else if (i < c->nwords)
 		command_add_text(c, c->words[i].at, strlen(c->words[i].at), false);

@@ -189,6 +189,19 @@ START_TEST(denied_command_is_found_in_every_part)
 		"parallel rm ::: a", "flock lock rm x", "chroot / rm x", "echo a\\;b; rm x",
 		"ls;rm x", "ls&&rm x", "echo \"\\\"\"; rm x", "echo '\\'; rm x", "[ -f x ] && rm x",
 		"echo $((1 + 2)); rm x", "echo ${#x}; rm x",
+		"sudo -ualice rm x", "sudo -uvictor rm x", "sudo -k rm x", "sudo -nu root rm x",
+		"sudo --user root --group x rm y", "sudo --user root -n rm x", "sudo --us root rm x",
+		"sudo --preserve-env rm x", "timeout --signal KILL 5 rm x",
+		"timeout --kill-after 3 -s TERM 5 rm x", "timeout -vk 3 5 rm x",
+		"timeout --foreground 5 rm x", "env - rm x", "env - A=b rm x", "env -iu A rm x",
+		"env -iS 'rm x'", "env -vS'rm x'", "env -u A -S 'rm x'", "env -S '-i rm x'",
+		"env -S 'A=b rm x'", "env --split-string 'rm x'", "env --unset A -S 'rm x'",
+		"xargs -0n 1 rm", "xargs -0I {} rm {}", "xargs --max-args 1 --null rm",
+		"xargs -a f rm", "ssh -vp 22 host rm x", "ssh host -t rm x", "flock f -c 'rm x'",
+		"watch -tn 5 rm x", "nice --adjustment 5 rm x", "exec -la x rm y",
+		"export x=rm; $x y", "declare -r x=rm; $x y", "x=r; x+=m; $x y",
+		"x=rm; x=ls true; $x y", "x=rm eval '$x y'", "A[0]=b rm x", "A[1]+=b rm x",
+		"echo `echo \\`rm x\\``",
 	};
 	static const char *const others[] = {
 		"ls", "rmdir x", "echo rm x", "echo 'rm x'", "echo \"; rm x\"", "echo '$(rm x)'",
@@ -197,6 +210,9 @@ START_TEST(denied_command_is_found_in_every_part)
 		"farm x", "rm-all x", "command -v rm", "man rm", "ls > rm", "echo $x rm",
 		"find . -name rm", "bash script rm", "cat <<< 'rm x'", "sudo -l rm", "",
 		"npm run rm", "echo \"a\nrm x\"", "x=rm", "echo a#b; ls",
+		"timeout --foreground 5 grep rm x", "sudo -u alice ls rm", "sudo -ualice -l rm",
+		"sudo -lU alice rm", "env --unset rm ls", "xargs -0n 1 echo rm", "x=ls; x+=m; $x rm",
+		"A[0 rm x", "echo `echo \\\\rm x`",
 	};
 	struct policy_rules *r = rules("deny: Bash(rm:*)");
 
