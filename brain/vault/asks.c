@@ -15,6 +15,7 @@
 #include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
+#include "common/json.h"
 #include "common/map.h"
 
 struct ask *
@@ -89,6 +90,9 @@ ask_audit(struct vault *v, const struct ask *a, const char *event, const char *o
 	if (v->conf->audit_arguments && a->args.len > 0 &&
 	    credentials_mask(v, (struct ats_slice){ a->args.data, a->args.len }, &masked) == 0)
 		l.arguments = (struct ats_slice){ masked.data, masked.len };
+	/* A value that was part of a number or of an escape: it stays out, the line must be one. */
+	if (l.arguments.p != NULL && ats_json_scan(masked.data, masked.len, NULL) < 0)
+		l.arguments = (struct ats_slice){ "\"***\"", 5 };
 	return audit_write(v->audit, &l, err);
 }
 
@@ -283,7 +287,7 @@ tell(struct vault *v, struct ask *a, bool *ret_gone)
 	if (rc < 0)
 		return rc;
 	a->owe_state = false;
-	if (a->state == ASK_READY)
+	if (a->state == ASK_READY && a->say == GATEWAY_STARTED)
 		set_state(v, a, ASK_STARTED);
 	*ret_gone = a->state == ASK_OVER;
 	if (*ret_gone)
@@ -327,10 +331,13 @@ sync_one(struct vault *v, struct ask *a)
 	bool gone = false;
 	int rc = 0;
 
-	if (!a->owe_state && a->state == ASK_READY && gateway_takes(a->gateway))
-		start(v, a);
+	/* That it waits, to an engine that is new, also when it was approved before it came. */
 	if (a->owe_state)
 		rc = tell(v, a, &gone);
+	if (rc == 0 && !gone && a->state == ASK_READY && gateway_takes(a->gateway)) {
+		start(v, a);
+		rc = tell(v, a, &gone);
+	}
 	if (rc < 0 || gone)
 		return rc;
 	if (a->state == ASK_STARTED && gateway_takes(a->gateway))

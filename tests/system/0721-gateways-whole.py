@@ -45,13 +45,13 @@ for line in sys.stdin:
 """
 
 
-def set_up(home):
+def set_up(home, secret=SECRET):
     if not os.path.exists(ats.program("ats-gateway")):
         ats.skip("ats-gateway is not built")
     token = os.path.join(home.dir, "token")
     with open(token, "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o600)
-        f.write(SECRET + "\n")
+        f.write(secret + "\n")
     script = os.path.join(home.dir, "say")
     with open(script, "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o755)
@@ -123,6 +123,17 @@ def _(home):
         ats.missing(f.read(), SECRET)
 
 
+@ats.test("the audit log has lines of JSON, whatever the arguments and a credential have in common")
+def _(home):
+    mcp, _ = set_up(home, "n8765432")
+    for text in ("\n8765432", "n8765432", "x"):
+        ats.check("result" in mcp.answer(call(mcp, "box__look", t=text)), text)
+    with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
+        lines = [json.loads(x) for x in f]
+    ats.equal([x["arguments"] for x in lines if x["event"] == "ordered"],
+              ["***", {"t": "***"}, {"t": "x"}])
+
+
 @ats.test("a call that a person must see, also over the end of the engine")
 def _(home):
     mcp, _ = set_up(home)
@@ -142,6 +153,23 @@ def _(home):
     out = mcp.answer(third)
     ats.check(out["result"]["isError"])
     ats.contains(text_of(out), "A person denied it: no.")
+
+
+@ats.test("approved while there is no engine: it runs once, is logged first, and is answered")
+def _(home):
+    mcp, _ = set_up(home)
+    for text in ("one", "two"):
+        waits = call(mcp, "box__change", t=text)
+        ats.until(lambda: approvals(home), "it waits")
+        os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
+        approve(home, "box__change")
+        answer = text_of(mcp.answer(waits))
+        with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
+            events = [x["event"] for x in map(json.loads, f) if x["arguments"] == {"t": text}]
+        # The old engine may not be missed yet: then it is the one that the call ends with.
+        if "was not started" not in answer:
+            ats.contains(answer, 'in: {"t":"%s"}' % text)
+            ats.equal(events[:3], ["asked", "approved", "ordered"])
 
 
 @ats.test("the end of a gateway: what ran in it is unknown, and the next call runs")
