@@ -15,7 +15,7 @@
 
 #define HALF 32				/* hexadecimal digits: chance, then its proof */
 #define IDLE_S 600			/* then it is put away; brain has it still */
-#define OUR_ID "\"ats-http\""		/* of a greeting that the client did not send */
+#define OUR_ID_MAX 160			/* of a greeting that the client did not send */
 
 /* What ended is not taken up again before brain has heard of it, too. */
 #define ENDED_MAX 64u
@@ -153,18 +153,27 @@ make_room(struct http *h)
 
 /* ---- its way to brain ------------------------------------------------------------ */
 
+/* Not a word that clients have for requests of their own. */
+static void
+our_id(const struct session *s, char out[OUR_ID_MAX])
+{
+	(void)snprintf(out, OUR_ID_MAX, "\"ats-http %s\"", s->id);
+}
+
 /* The engine behind a fresh connection knows nothing of what was agreed. */
 static void
 greet(struct session *s)
 {
 	static const char initialized[] =
 	    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
-	char line[256];
-	int n = snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":" OUR_ID ",\"method\":"
+	char line[400], id[OUR_ID_MAX];
+	int n;
+
+	our_id(s, id);
+	n = snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":"
 	    "\"initialize\",\"params\":{\"protocolVersion\":\"%s\",\"capabilities\":{},"
 	    "\"clientInfo\":{\"name\":\"ats-http\",\"version\":\"" ATS_VERSION "\"}}}",
-	    s->revision);
-
+	    id, s->revision);
 	link_send(s->way, line, (size_t)n);
 	link_send(s->way, initialized, sizeof(initialized) - 1);
 }
@@ -186,11 +195,13 @@ on_line(void *ctx, struct ats_slice line)
 {
 	struct session *s = ctx;
 	struct said said;
+	char ours[OUR_ID_MAX];
 
 	if (s->gone || message_said(line, &said) < 0)
 		return;
 	if (said.id.p != NULL) {
-		if (said.id.n != sizeof(OUR_ID) - 1 || memcmp(said.id.p, OUR_ID, said.id.n) != 0)
+		our_id(s, ours);
+		if (said.id.n != strlen(ours) || memcmp(said.id.p, ours, said.id.n) != 0)
 			exchange_answered(s, &said, line);
 	} else if (said.token.p != NULL) {
 		exchange_progress(s, &said, line);

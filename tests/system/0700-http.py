@@ -37,6 +37,10 @@ def _(home):
     other = Client(server)
     ats.check(not other.text("Bash", command="pwd").strip().endswith("/d"), "sessions are apart")
     ats.check(c.post("no/such", {}).json()["error"]["code"] == -32601, "an unknown method")
+    for id in ("ats-http", "", 1.5):
+        a = c.conn.ask("POST", session=c.session,
+                       body={"jsonrpc": "2.0", "id": id, "method": "ping"})
+        ats.equal(a.json(), {"jsonrpc": "2.0", "id": id, "result": {}})
     a = c.conn.ask("DELETE", session=c.session)
     ats.check(a.status == 200, a.body)
     ats.check(c.post("ping", {}).status == 404, "it goes on after its end")
