@@ -88,15 +88,18 @@ http_answer_add(struct http_answer *a, const struct fetch_head *h, const char *p
 }
 
 static const char *
-advice(long status)
+advice(long status, bool has_credential)
 {
 	if (status < 400)
 		return "It answers with a redirect or a cached state that is not followed.";
+	if (status == 401 && !has_credential)
+		return "It wants a credential, and this gateway has none; tell the user.";
 	if (status == 401)
 		return "It does not accept the credential of this gateway; the person "
 		       "who set it up can look with: atsctl credential test";
 	if (status == 403)
-		return "The credential of this gateway may not do this.";
+		return has_credential ? "The credential of this gateway may not do this." :
+					"It does not permit this without a credential.";
 	if (status == 404 || status == 410)
 		return "What the arguments name does not exist there, or cannot be seen with this "
 		       "credential.";
@@ -117,8 +120,8 @@ fail(const struct http_answer *a, const struct fetch_head *h, const struct order
 	    " status=%ld", o->g->conf.name, o->id, h->status);
 	ats_log(ATS_LOG_DEBUG, "the error's body", "call=%" PRIu64 " body=%s", o->id,
 	    mask_quote(o->g->mask, text, sizeof(text), a->text.head.data, a->text.head.len));
-	result_fail(r, ATS_E_UPSTREAM, "The upstream of %s answered with status %ld. %s", o->name,
-	    h->status, advice(h->status));
+	result_fail(r, ATS_E_UPSTREAM, "The upstream of %s answered with status %ld. %s", o->whole,
+	    h->status, advice(h->status, o->g->conf.credential != NULL));
 }
 
 static int

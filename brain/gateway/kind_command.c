@@ -73,7 +73,7 @@ tell_all(const struct job *j, struct result *r, int status)
 		rc = result_textf(r,
 		    "%s failed: its program ended by %s %u. What it wrote to stderr is "
 		    "in the log of the host.%s",
-		    j->o->name, WIFSIGNALED(status) ? "signal" : "exit code",
+		    j->o->whole, WIFSIGNALED(status) ? "signal" : "exit code",
 		    r->exit_code, j->out.total > 0 ? " Its output:" : "");
 	if (rc == 0 && (j->out.total > 0 || !r->is_error))
 		rc = result_gathered(r, &j->out);
@@ -90,7 +90,7 @@ on_ended(void *ctx, int status)
 	result_init(&r, o->g->mask);
 	if (j->no_memory || tell_all(j, &r, status) < 0)
 		result_fail(&r, ATS_E_NOMEM,
-		    "%s ran, but there is no memory for its output", o->name);
+		    "%s ran, but there is no memory for its output", o->whole);
 	job_free(j);
 	order_end(o, &r);
 }
@@ -110,7 +110,7 @@ start(struct order *o, struct ats_err *err)
 	    (o->limit_ms / 1000 + 1) * CPU_SHARE, &ops, j, &j->p, err);
 	if (rc < 0) {
 		job_free(j);
-		return rc;
+		return ats_err_wrap(err, "%s was not started, its program cannot be run", o->whole);
 	}
 	o->own = j;
 	if (program_write(j->p, o->args, o->args_len) == 0)

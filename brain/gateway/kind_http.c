@@ -205,7 +205,7 @@ fail(struct job *j, int code, bool began, const char *why)
 	job_free(j);
 	result_init(&r, o->g->mask);
 	r.not_started = !began;
-	result_fail(&r, code, "%s could not be called: %s.%s", o->name, why,
+	result_fail(&r, code, "%s could not be called: %s.%s", o->whole, why,
 	    began ? " Whether it took effect is not known." : " Nothing was sent.");
 	order_end(o, &r);
 }
@@ -231,7 +231,7 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 	}
 	result_init(&r, o->g->mask);
 	if (http_answer_finish(&j->answer, h, o, &r) < 0)
-		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it", o->name);
+		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it", o->whole);
 	job_free(j);
 	order_end(o, &r);
 }

@@ -43,7 +43,7 @@ fail_call(struct mcp_asked *a, bool began, int code, const char *why)
 	    began ? "%s: %s. Whether the call took effect is not known; look before "
 		    "you try again."
 		  : "%s was not called: %s.",
-	    o->name, why);
+	    o->whole, why);
 	order_end(o, &r);
 }
 
@@ -247,7 +247,7 @@ on_called(struct mcp *m, struct mcp_asked *a, struct ats_slice result)
 	if (rc < 0)
 		result_fail(&r, rc == -ATS_E_FIELD ? ATS_E_UPSTREAM : -rc, rc == -ATS_E_FIELD ?
 		    "%s answered, but not with a result as MCP has it" :
-		    "%s answered, but there is no memory for it", o->name);
+		    "%s answered, but there is no memory for it", o->whole);
 	order_end(o, &r);
 }
 
@@ -270,7 +270,7 @@ on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
 	free(whole);
 	if (what == MCP_CALL)
 		order_fail(o, ATS_E_UPSTREAM,
-		    "%s: the server answered with error %" PRId64 ": %s", o->name, n,
+		    "%s: the server answered with error %" PRId64 ": %s", o->whole, n,
 		    said.len > 0 ? said.data : "");
 	else
 		mcp_on_down(m, said.len > 0 ? said.data : "it answers with an error");

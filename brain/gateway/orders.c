@@ -49,6 +49,7 @@ order_free(struct order *o)
 	if (o->deadline != NULL)
 		event_free(o->deadline);
 	free(o->name);
+	free(o->whole);
 	free(o->args);
 	free(o);
 }
@@ -142,7 +143,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 	    "%s did not answer within %" PRIu64
 	    " ms and was given up; whether it took effect is not "
 	    "known. Look before you try again.",
-	    o->name, o->limit_ms);
+	    o->whole, o->limit_ms);
 }
 
 void
@@ -154,7 +155,7 @@ orders_cancel(struct orders *all, uint64_t id)
 		return;
 	o->g->kind->stop(o);
 	order_fail(o, ATS_E_CANCELLED,
-	    "%s was cancelled while it ran; whether it took effect is not known.", o->name);
+	    "%s was cancelled while it ran; whether it took effect is not known.", o->whole);
 }
 
 /* ---- beginning ----------------------------------------------------------------------------- */
@@ -197,9 +198,11 @@ make(struct orders *all, uint64_t id, const char *tool, struct ats_slice args)
 	o->g = all->g;
 	o->id = id;
 	o->name = strdup(tool);
+	if (asprintf(&o->whole, "%s__%s", o->g->conf.name, tool) < 0)
+		o->whole = NULL;
 	o->args = malloc(args.n + 1);
 	o->deadline = evtimer_new(all->g->base, on_deadline, o);
-	if (o->name == NULL || o->args == NULL || o->deadline == NULL) {
+	if (o->name == NULL || o->whole == NULL || o->args == NULL || o->deadline == NULL) {
 		order_free(o);
 		return NULL;
 	}

@@ -23,6 +23,7 @@ struct order {
 	const struct ats_gw_tool
 	    *tool; /* of the configuration, or NULL (a tool of an MCP server) */
 	char *name;			/* without the gateway's name */
+	char *whole;			/* GATEWAY__TOOL, as the agent knows it: for texts */
 	char *args;			/* a JSON object, scanned */
 	size_t args_len;
 	uint64_t limit_ms, started_us;
