@@ -49,8 +49,29 @@ calls_key_of_id(const struct rpc *r, char key[CALL_KEY_MAX])
 	(void)snprintf(key, CALL_KEY_MAX, "%s:%.*s", r->client->nonce, (int)r->id.n, r->id.p);
 }
 
+/* The tools of the gateway that name begins with. False: it begins with none. */
+static bool
+gateway_hint(struct engine *e, const char *name, char *out, size_t size)
+{
+	const char *end = strstr(name, "__");
+	const struct gateway_tool *t = NULL;
+	size_t n = end != NULL ? (size_t)(end - name) : 0, len = 0;
+
+	if (n == 0)
+		return false;
+	while ((t = gateways_each(e->gateways, t)) != NULL && len < size) {
+		if (strlen(t->gateway) == n && memcmp(t->gateway, name, n) == 0)
+			len += (size_t)snprintf(out + len, size - len, "%s %s",
+			    len > 0 ? "," : "there are", t->name);
+	}
+	if (len == 0)
+		(void)snprintf(out, size, "there is no gateway %.*s, or it has no tools now, for "
+		    "which atsctl gateway ls has the reason", (int)n, name);
+	return true;
+}
+
 void
-calls_tool_hint(const char *name, char *out, size_t size)
+calls_tool_hint(struct engine *e, const char *name, char *out, size_t size)
 {
 	const struct ats_tool_row *near = ats_tool_nearest(name);
 	size_t n;
@@ -59,6 +80,8 @@ calls_tool_hint(const char *name, char *out, size_t size)
 		(void)snprintf(out, size, "did you mean %s?", near->name);
 		return;
 	}
+	if (gateway_hint(e, name, out, size))
+		return;
 	(void)snprintf(out, size, "there are");
 	for (size_t i = 0; i < ATS_TOOL_COUNT; i++) {
 		n = strlen(out);
@@ -68,11 +91,11 @@ calls_tool_hint(const char *name, char *out, size_t size)
 }
 
 static void
-no_such_tool(const char *name, struct ats_err *err)
+no_such_tool(struct engine *e, const char *name, struct ats_err *err)
 {
 	char hint[CALLS_HINT_MAX];
 
-	calls_tool_hint(name, hint, sizeof(hint));
+	calls_tool_hint(e, name, hint, sizeof(hint));
 	(void)ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool is called %s; %s", name, hint);
 }
 
@@ -180,7 +203,7 @@ tool_request(struct rpc *r, enum call_form form)
 		return;
 	}
 	if (!toolset_find(r->e, name, &ask)) {
-		no_such_tool(name, &err);
+		no_such_tool(r->e, name, &err);
 		rpc_fail(r, &err);
 		drop_streams(r);
 		return;

@@ -10,7 +10,7 @@
  * returns NULL if there is none. */
 #define CALLS_HINT_MAX 400u
 /* For a name that no tool has: the tool that may be meant, or which there are. */
-void calls_tool_hint(const char *name, char *out, size_t size);
+void calls_tool_hint(struct engine *e, const char *name, char *out, size_t size);
 struct session *calls_session(struct rpc *r, const char *id);
 /* The idempotency key of a client's nonce and the request's id; "" without a nonce. */
 void calls_key_of_id(const struct rpc *r, char key[CALL_KEY_MAX]);

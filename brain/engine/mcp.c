@@ -148,7 +148,7 @@ mcp_tools_call(struct rpc *r)
 	    read_meta(r, meta, key, &ask.progress_token) < 0)
 		return;
 	if (!toolset_find(r->e, name, &ask)) {
-		calls_tool_hint(name, hint, sizeof(hint));
+		calls_tool_hint(r->e, name, hint, sizeof(hint));
 		rpc_error(r->client, r->id, RPC_PARAMS, "Unknown tool: %s; %s", name, hint);
 		return;
 	}
