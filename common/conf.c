@@ -349,14 +349,15 @@ unknown(struct conf *c, const char *prefix, const char *key)
 	size_t len = 0, n = strlen(prefix);
 
 	for (size_t i = 0; i < c->nrows; i++) {
-		const char *k = c->rows[i].key, *last = i > 0 ? c->rows[i - 1].key : "";
-		size_t kn = n;
+		const char *k = c->rows[i].key;
+		size_t kn = n, j = 0;
 
 		if (strncmp(k, prefix, n) != 0)
 			continue;
 		kn += strcspn(k + n, ".");
-		if ((k[kn] == '.' && strncmp(k, last, kn + 1) == 0) ||
-		    len + kn - n + 6 >= sizeof(known))
+		while (j < i && (k[kn] != '.' || strncmp(k, c->rows[j].key, kn + 1) != 0))
+			j++;
+		if (j < i || len + kn - n + 6 >= sizeof(known))
 			continue;	/* a section is named once */
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%.*s",
 		    len > 0 ? ", " : "", (int)(kn - n), k + n);

@@ -19,8 +19,8 @@ static const struct ats_conf_row rows[] = {
 	{ "limits.out_bytes", ATS_CONF_U64, AT(out_bytes), 30000, 1, 1000000, NULL, "bytes kept" },
 	{ "wanted", ATS_CONF_BOOL, AT(wanted), 1, 0, 1, NULL, "whether" },
 	{ "log.level", ATS_CONF_STR, AT(level), 0, 0, 0, "info", "how much" },
-	{ "log.none", ATS_CONF_STR, AT(none), 0, 0, 0, NULL, "nothing" },
 	{ "view.ro", ATS_CONF_STRV, AT(ro), 0, 0, 0, NULL, "paths" },
+	{ "log.none", ATS_CONF_STR, AT(none), 0, 0, 0, NULL, "nothing" },
 	{ "env", ATS_CONF_ENV, AT(env), 0, 0, 0, NULL, "environment" },
 };
 
@@ -86,6 +86,7 @@ START_TEST(wrong_files_name_file_and_key)
 		{ "{\"limits\":{\"foo\":1}}", ATS_E_CONFIG, "limits.foo" },
 		{ "{\"limits\":{\"foo\":1}}", ATS_E_CONFIG, "out_bytes" },
 		{ "{\"limits.out_bytes\":1}", ATS_E_CONFIG, "unknown key" },
+		{ "{\"x\":1}", ATS_E_CONFIG, "use one of: limits, wanted, log, view, env" },
 		{ "{\"limits\":3}", ATS_E_CONFIG, "must be an object" },
 		{ "{\"limits\":{\"out_bytes\":0}}", ATS_E_CONFIG, "from 1 to 1000000" },
 		{ "{\"limits\":{\"out_bytes\":1000001}}", ATS_E_CONFIG, "limits.out_bytes" },
