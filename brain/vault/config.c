@@ -119,20 +119,42 @@ check(struct config *c, const char *name, const struct homes *homes, struct ats_
 	return 0;
 }
 
-/* A rule about a gateway that there is not would be one that nobody misses. */
+/* Whether a rule names one tool of g, as text, that g has not. What a server of MCP has is not
+ * known here. */
+static bool
+names_no_tool(const struct gateway_source *g, const char *text)
+{
+	static const char prefix[] = "mcp__ats__";
+	size_t n = strlen(g->conf.name);
+
+	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
+		text += sizeof(prefix) - 1;
+	return g->conf.kind != ATS_GW_MCP && strncmp(text, g->conf.name, n) == 0 &&
+	    strncmp(text + n, "__", 2) == 0 && strpbrk(text, "*?(\\ ") == NULL &&
+	    ats_gw_find_tool(&g->conf, text + n + 2) == NULL;
+}
+
+/* A rule about a gateway or a tool that there is not would be one that nobody misses. */
 static int
 check_rules(const struct config *c, struct ats_err *err)
 {
 	char name[ATS_GW_TOOL_NAME_MAX];
 	enum policy_effect effect;
+	const struct gateway_source *g;
 	const char *text;
 
-	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &effect)) != NULL; i++)
-		if (policy_rules_gateway(c->rules, i, name, sizeof(name)) &&
-		    sources_gateway(&c->sources, name) == NULL)
+	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &effect)) != NULL; i++) {
+		if (!policy_rules_gateway(c->rules, i, name, sizeof(name)))
+			continue;
+		g = sources_gateway(&c->sources, name);
+		if (g == NULL)
 			return ats_err_set(err, ATS_E_CONFIG, "\"permissions\": \"%.100s\" is "
 			    "about the "
 			    "gateway %s, which is not in \"gateways\"", text, name);
+		if (names_no_tool(g, text))
+			return ats_err_set(err, ATS_E_CONFIG, "\"permissions\": \"%.100s\" is "
+			    "about a tool that the gateway %s does not have", text, name);
+	}
 	return 0;
 }
 

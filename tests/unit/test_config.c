@@ -414,6 +414,9 @@ START_TEST(gateways_and_their_credentials)
 }
 END_TEST
 
+#define A_COMMAND "\"gateways\":{\"a\":{\"kind\":\"command\",\"tools\":{\"x\":{" \
+	"\"description\":\"x\",\"argv\":[\"/bin/true\"]}}},\"m\":{\"kind\":\"mcp\",\"argv\":[\"/x\"]}}"
+
 START_TEST(rules_of_permissions_are_read)
 {
 	static const struct {
@@ -429,6 +432,10 @@ START_TEST(rules_of_permissions_are_read)
 		{ "{\"permissions\":{\"denied\":[]}}", "permissions.denied" },
 		{ "{\"permissions\":{\"deny\":[\"nobody__*\"]}}", "the gateway nobody, which is "
 		    "not in" },
+		{ "{\"permissions\":{\"deny\":[\"a__*\",\"a__y\"]}," A_COMMAND "}",
+		    "\"a__y\" is about a tool that the gateway a does not have" },
+		{ "{\"permissions\":{\"ask\":[\"mcp__ats__a__y\"]}," A_COMMAND "}",
+		    "the gateway a does not have" },
 	};
 	enum policy_effect effect = POLICY_NONE;
 
@@ -437,6 +444,9 @@ START_TEST(rules_of_permissions_are_read)
 		ck_assert_msg(strstr(err.text, rows[i].why) != NULL, "%s: %s", rows[i].text,
 		    err.text);
 	}
+	ck_assert_msg(parse("{\"permissions\":{\"deny\":[\"a__x\",\"mcp__ats__a__x\",\"a__*\","
+	    "\"m__y\"]}," A_COMMAND "}") == 0, "%s", err.text);
+	config_done(&conf);
 	ck_assert_msg(parse(NULL) == 0, "%s", err.text);
 	ck_assert_uint_eq(policy_rules_count(conf.rules), 0);
 	ck_assert_int_eq(conf.gateway_policy, POLICY_ALLOW_READS);
