@@ -94,6 +94,8 @@ again(struct link *l, const char *why)
 		fail(l, false, why);
 		return;
 	}
+	if (l->pause_ms == FIRST_PAUSE_MS)
+		ats_log(ATS_LOG_WARN, "requests wait for brain", "why=\"%s\"", why);
 	wait_for_ms(l, l->pause_ms);
 	l->pause_ms = l->pause_ms * 2 < LAST_PAUSE_MS ? l->pause_ms * 2 : LAST_PAUSE_MS;
 }
