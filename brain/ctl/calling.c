@@ -15,6 +15,7 @@
 #include "brain/ctl/data.h"
 #include "brain/ctl/exit_code.h"
 #include "brain/ctl/output.h"
+#include "brain/ctl/waits.h"
 #include "common/digest.h"
 
 #define INPUT_MAX (16u << 20)
@@ -112,6 +113,7 @@ await(struct call_run *r, uint64_t id, struct door_msg *m, struct ats_err *err)
 		while ((rc = door_line(&r->session.door, m, err)) > 0) {
 			if (door_is_answer(m, id))
 				return 0;
+			waits_look(&r->session, m);
 		}
 		if (rc < 0)
 			return rc;
@@ -209,6 +211,8 @@ run(struct call_run *r)
 		hold_signals(r, false);
 		rc = session_open(r->c, &r->ask, &r->session, &err);
 		hold_signals(r, true);
+		if (rc == 0 && !r->validate)
+			waits_watch(&r->session);
 		if (rc == 0)
 			rc = door_send(&r->session.door,
 			    r->validate ? "ats/tool.validate" : "ats/tool.call",
@@ -229,7 +233,8 @@ run(struct call_run *r)
 		out_result(r->c, m.result.p, m.result.n);
 	else if (!r->validate && (r->data_file == NULL || call_exit_code(m.result) != 0))
 		print_blocks(m.result);
-	else if (ats_json_get(m.result, "text", &v))
+	else if (ats_json_get(m.result, "text", &v) && print_text(&v) &&
+	    ats_json_get(m.result, "notice", &v))
 		(void)print_text(&v);
 	return r->validate ? validate_exit_code(m.result) : call_exit_code(m.result);
 }

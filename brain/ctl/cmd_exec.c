@@ -12,6 +12,7 @@
 #include "brain/ctl/brain.h"
 #include "brain/ctl/exit_code.h"
 #include "brain/ctl/streams.h"
+#include "brain/ctl/waits.h"
 #include "common/digest.h"
 
 #define ARGV_BYTES_MAX (512u << 10)
@@ -109,6 +110,7 @@ send_request(struct exec_run *x, int argc, char **argv, struct ats_err *err)
 	}
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
+	waits_watch(&x->session);
 	rc = w.rc == 0 ? door_send(&x->session.door, "ats/exec", &params, fds, nfds,
 	    &x->request, err) : ats_err_set(err, -w.rc, "the command line is too long");
 	ats_buf_done(&params);
@@ -239,6 +241,8 @@ on_door(struct exec_run *x)
 		else if (m.error.p != NULL && door_is_answer(&m, x->order))
 			/* the signal found no process yet */
 			cancel(x);
+		else
+			waits_look(&x->session, &m);
 		if (rc < 0)
 			break;
 	}
