@@ -14,6 +14,7 @@
 
 #define WAIT_MS 200	/* between looks for a brain, with --follow */
 #define ASK_SEQ 1u
+#define TOOL_WIDTH 28u	/* the column of names in lines of --follow, as in atsctl audit */
 #define LINE_MAX_BYTES (ATS_GATEWAY_ARGS_MAX + (64u << 10))
 
 struct listing {
@@ -93,20 +94,21 @@ print_event(const struct approval *a, const char *event, const char *why)
 {
 	char now[32], expires[32];
 	struct ats_buf b;
+	size_t at;
 	int rc;
 
 	approval_clock((uint64_t)ats_clock_wall_ms(), now);
 	approval_clock(a->expires_ms, expires);
 	ats_buf_init(&b, 65536);
 	rc = ats_buf_addf(&b, "%s %-4s %s ", now, event, a->id);
-	if (rc == 0 && why == NULL && a->gateway[0] != '\0')
-		rc = ats_buf_addf(&b, "%s ", a->gateway);
+	at = b.len;
 	if (rc == 0)
 		rc = safe_text(
 		    &b, why != NULL ? why : a->tool, strlen(why != NULL ? why : a->tool));
 	if (rc == 0 && why == NULL)
-		rc = ats_buf_addf(&b, " %s, %zu bytes of arguments, expires %s", a->session,
-		    a->args.len, expires);
+		rc = ats_buf_addf(&b, "%*s %s %zu bytes, expires %s",
+		    b.len - at < TOOL_WIDTH ? (int)(TOOL_WIDTH - (b.len - at)) : 0, "",
+		    a->session, a->args.len, expires);
 	if (rc == 0)
 		print_line(&b);
 	ats_buf_done(&b);
@@ -196,8 +198,8 @@ print_table(struct listing *l)
 int
 cmd_approvals(struct ctl *c, int argc, char **argv)
 {
-	static const char *const head[] = { "id", "gateway", "tool", "session", "asked", "expires",
-		"arguments", "workspace" };
+	static const char *const head[] = { "ID", "GATEWAY", "TOOL", "SESSION", "ASKED", "EXPIRES",
+		"ARGUMENTS", "WORKSPACE" };
 	static struct approval_msg m;
 	struct listing l = { .c = c };
 	const struct ctl_opt opts[] = {

@@ -24,7 +24,7 @@ static const struct {
 	const char *name;
 	int width;
 } columns[] = { { "event", 11 }, { "session", 14 }, { "tool", 28 }, { "decision", 8 },
-	{ "outcome", 11 }, { "code", 13 }, { "way", 8 }, { "text", 0 } };
+	{ "outcome", 11 }, { "code", 15 }, { "way", 11 }, { "text", 0 } };
 
 struct reading {
 	struct ctl *c;
@@ -135,9 +135,14 @@ print_head(const struct ctl *c)
 {
 	if (c->json || !isatty(STDOUT_FILENO))
 		return;
-	(void)printf("%-23s", "time");
-	for (size_t i = 0; i < ATS_ARRAY_LEN(columns); i++)
-		(void)printf(" %-*s", columns[i].width, columns[i].name);
+	(void)printf("%-23s", "TIME");
+	for (size_t i = 0; i < ATS_ARRAY_LEN(columns); i++) {
+		(void)fputc(' ', stdout);
+		for (const char *p = columns[i].name; *p != '\0'; p++)
+			(void)fputc(toupper((unsigned char)*p), stdout);
+		(void)printf("%*s", columns[i].width > 0 ?
+		    columns[i].width - (int)strlen(columns[i].name) : 0, "");
+	}
 	(void)fputc('\n', stdout);
 }
 

@@ -105,6 +105,7 @@ check_dependencies(struct ctl *c, struct doctor *d)
 
 	check_program(d, "ats-brain");
 	check_program(d, "ats-engine");
+	check_program(d, "ats-gateway");
 	check_program(d, "ats-hands");
 	if (ats_places_find(&c->places, &err) < 0) {
 		add(d, "places", false, err.text, "set HOME");

@@ -154,7 +154,7 @@ relay_tick(struct relay_server *s)
 	relay_dir_forget_old(&s->dir);
 	if (s->refused + s->stuck == 0 || (s->said_ms != 0 && now - s->said_ms < LOG_MS))
 		return;
-	(void)ctl_fail(0, "relay: %llu requests were refused, %llu things could not be removed",
+	(void)ctl_fail(0, "relay: refused requests: %llu, things that could not be removed: %llu",
 	    (unsigned long long)s->refused, (unsigned long long)s->stuck);
 	s->refused = s->stuck = 0;
 	s->said_ms = now;

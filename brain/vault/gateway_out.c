@@ -166,9 +166,10 @@ gateway_json(const struct vault *v, struct ats_json_w *w)
 		ats_json_w_str(w, "name", g->src->conf.name);
 		ats_json_w_str(w, "kind", kinds[g->src->conf.kind]);
 		ats_json_w_str(w, "state", lives[g->life]);
-		ats_json_w_u64(w, "pid", (uint64_t)g->pid);
+		if (g->pid > 0)
+			ats_json_w_u64(w, "pid", (uint64_t)g->pid);
 		ats_json_w_u64(w, "tools", g->tools.n);
-		ats_json_w_u64(w, "calls", g->ncalls);
+		ats_json_w_u64(w, "calls_running", g->ncalls);
 		if (g->src->conf.credential != NULL)
 			ats_json_w_str(w, "credential", g->src->conf.credential);
 		if (g->why.code != 0)

@@ -55,7 +55,7 @@ def _(home):
     ats.contains(out, "Bash\\u001b[2J")
     ats.equal(len(out.splitlines()), 4)
     t = Terminal(home, ats.program("atsctl"), "audit")
-    ats.matches(t.end(0).decode(), r"^time +event +session .*\r\n.*github__create_issue")
+    ats.matches(t.end(0).decode(), r"^TIME +EVENT +SESSION .*\r\n.*github__create_issue")
     write(state, "audit.jsonl", "\n", line(n=5))
     r = home.ctl("audit", "--json", code=1)
     ats.equal(len(r.stdout.splitlines()), 5)
