@@ -95,6 +95,7 @@ no_such_tool(struct engine *e, const char *name, struct ats_err *err)
 {
 	char hint[CALLS_HINT_MAX];
 
+	gateways_want(e->gateways);	/* one that had failed may have it by the next call */
 	calls_tool_hint(e, name, hint, sizeof(hint));
 	(void)ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool is called %s; %s", name, hint);
 }

@@ -412,6 +412,8 @@ gateway_credential_known(struct vault *v, const char *name, bool changed)
 		} else if (changed && g->life >= GW_ORDERED && g->life <= GW_TAKES) {
 			g->stale = true;
 			gateway_check_idle(g);
+		} else if (changed && g->why.code != 0 && !g->known) {
+			gateway_on_list(v, g->src->conf.name);	/* its tools are owed since */
 		}
 	}
 }

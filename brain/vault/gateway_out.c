@@ -168,6 +168,8 @@ gateway_json(const struct vault *v, struct ats_json_w *w)
 		ats_json_w_str(w, "state", lives[g->life]);
 		if (g->pid > 0)
 			ats_json_w_u64(w, "pid", (uint64_t)g->pid);
+		else
+			ats_json_w_null(w, "pid");
 		ats_json_w_u64(w, "tools", g->tools.n);
 		ats_json_w_u64(w, "calls_running", g->ncalls);
 		if (g->src->conf.credential != NULL)

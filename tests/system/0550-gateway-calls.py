@@ -53,6 +53,8 @@ def _(home):
     ats.equal(own[-1]["annotations"], {"readOnlyHint": True, "openWorldHint": True})
     ats.equal(d.request("ats/gateway.list")["gateways"], [
         {"name": "git", "state": "running", "tools": ["git__log", "git__push"]}])
+    i = d.send("ats/tool.call", {"name": "git__pull", "arguments": {}})
+    ats.contains(d.answer(i)["error"]["message"], "there are git__log, git__push")
 
 
 @ats.test("a list that changes is told to MCP clients that are ready, once a change")

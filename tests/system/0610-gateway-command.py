@@ -132,6 +132,7 @@ def _():
         ats.check(not r.started and r.code == "unknown_tool", r)
         r = g.call("gone")
         ats.check(not r.started and r.code == "not_found", r)
+        ats.contains(r.text, "__gone was not started, its program cannot be run: /nonexistent/")
         for raw in ("[]", "{", "", '{"a":1,"a":2}'):
             ats.check(not g.call("ok", raw=raw).started, raw)
         ats.equal(g.call("ok").text, "ok\n")

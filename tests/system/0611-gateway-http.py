@@ -278,6 +278,10 @@ def _():
             ats.missing(r.text, "details")
         ats.missing(g.log_text(), SECRET)
         ats.contains(g.call("s", {"n": 204}).text, "status 204")
+        ats.contains(g.call("s", {"n": 401}).text, "atsctl credential test")
+        ats.contains(g.call("s", {"n": 401}).text, "__s answered with status 401")
+    with Server() as s, Gateway(conf(s.port, tools, credential=None, auth=None)) as g:
+        ats.contains(g.call("s", {"n": 401}).text, "this gateway has none")
 
 
 @ats.test("redirects: of the same origin alone, at most five", home=False)

@@ -55,6 +55,20 @@ def _(home):
               ["ordered", "ended", "asked", "approved", "ordered", "ended"])
 
 
+@ats.test("who calls at a terminal is told what is waited for")
+def _(home):
+    configured(home)
+    for words in (["gateway", "call", "run__push", '{"to":"y"}'], ["exec", "--", "echo", "y"]):
+        home.configure({"permissions": {"ask": ["Bash(echo:*)"]}, "gateways": {
+            "run": {"kind": "command", "tools": {"push": TOOL}}}})
+        t = Terminal(home, ats.program("atsctl"), *words)
+        t.expect(rb"a person's approval; in another terminal: atsctl approve (a-[0-9a-f]{12})\r")
+        id = waiting(home)["id"]
+        ats.contains(t.text, id.encode())
+        approve(home, id)
+        ats.contains(t.end(0), b"y")
+
+
 @ats.test("a relay directory: tools, missing arguments, tools of the sandbox, a denial")
 def _(home):
     configured(home)

@@ -508,6 +508,7 @@ def _(home):
     c["credentials"]["unit"] = {"systemd": "token"}
     c["gateways"]["cmd"] = dict(c["gateways"]["run"], credential="said")
     c["gateways"]["bad"] = dict(c["gateways"]["run"], credential="wide")
+    c["gateways"]["up"].update(credential="tab", credential_env="T")
     rig = VaultRig(home, c)
     v = home.vault()
     all = {x["name"]: x for x in json.loads(v.ask("CREDENTIALS", "")[0])["credentials"]}
@@ -545,6 +546,16 @@ def _(home):
     g2 = rig.gateway()
     g2.expect("GW_SETUP")
     ats.equal(os.read(g2.fds[0], 100).decode(), SECRET + "-by-command")
+    # A server whose tools were wanted while it had no credential is asked for them.
+    rig.engine.say("GATEWAY_LIST", "up")
+    ats.until(lambda: [x for x in json.loads(v.ask("GATEWAYS")[0])["gateways"]
+                       if x["name"] == "up" and "control character" in x.get("error", "")],
+              "the gateway's failure")
+    with open(os.path.join(home.dir, "tab"), "w", encoding="ascii") as f:
+        f.write(SECRET)
+    ats.equal(test("tab")[0]["state"], "ok")
+    g3 = rig.gateway()
+    ats.equal(g3.argv, ["up"])
     # A new value: the process that has the old one ends.
     with open(os.path.join(home.dir, "new"), "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o600)
