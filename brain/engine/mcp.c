@@ -19,6 +19,15 @@
 #define NAMED_ANYWAY 50000u	/* characters that clients take without being told */
 #define NAMED_MOST 500000u	/* more they do not believe */
 
+#define SANDBOX_TEXT \
+	"These tools run in a sandbox that holds the workspace and nothing else of the host: " \
+	"no credentials and no network. Paths are absolute or relative to the " \
+	"working directory, which persists between Bash calls. If a result says that the " \
+	"sandbox was lost, check the state of files before repeating a command."
+#define GATEWAY_TEXT \
+	" Only tools whose name has two underscores run on the host, with credentials that you " \
+	"never see; a person may have to approve a call of them first."
+
 /* Newest first. */
 static const char *const revisions[] = { "2025-11-25", "2025-06-18", "2025-03-26",
 	"2024-11-05" };
@@ -32,6 +41,13 @@ mcp_revision(const char *wanted)
 		if (strcmp(revisions[i], wanted) == 0)
 			return revisions[i];
 	return revisions[0];
+}
+
+static bool
+has_gateways(const struct engine *e)
+{
+	return e->gateways != NULL &&
+	    (gateways_each(e->gateways, NULL) != NULL || gateways_pending(e->gateways));
 }
 
 void
@@ -60,10 +76,7 @@ mcp_initialize(struct rpc *r)
 	ats_json_w_str(w, "version", ATS_VERSION);
 	ats_json_w_end(w);
 	ats_json_w_str(w, "instructions",
-	    "These tools run in a sandbox that holds the workspace and nothing else of the host: "
-	    "no credentials and no network. Paths are absolute or relative to the "
-	    "working directory, which persists between Bash calls. If a result says that the "
-	    "sandbox was lost, check the state of files before repeating a command.");
+	    has_gateways(r->e) ? SANDBOX_TEXT GATEWAY_TEXT : SANDBOX_TEXT);
 	rpc_end(r);
 }
 

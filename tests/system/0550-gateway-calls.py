@@ -64,6 +64,7 @@ def _(home):
     r = d.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
                                  "clientInfo": {"name": "t", "version": "1"}})
     ats.equal(r["capabilities"], {"tools": {"listChanged": True}})
+    ats.contains(r["instructions"], "two underscores")
     g.tools = {"pull": {}}
     g.tell()
     e.heard()
