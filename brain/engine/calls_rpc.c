@@ -59,14 +59,14 @@ gateway_hint(struct engine *e, const char *name, char *out, size_t size)
 
 	if (n == 0)
 		return false;
+	gateways_want(e->gateways);	/* one that had failed may have it by the next call */
 	while ((t = gateways_each(e->gateways, t)) != NULL && len < size) {
 		if (strlen(t->gateway) == n && memcmp(t->gateway, name, n) == 0)
 			len += (size_t)snprintf(out + len, size - len, "%s %s",
 			    len > 0 ? "," : "there are", t->name);
 	}
 	if (len == 0)
-		(void)snprintf(out, size, "there is no gateway %.*s, or it has no tools now, for "
-		    "which atsctl gateway ls has the reason", (int)n, name);
+		gateways_why_none(e->gateways, name, n, out, size);
 	return true;
 }
 
@@ -95,7 +95,6 @@ no_such_tool(struct engine *e, const char *name, struct ats_err *err)
 {
 	char hint[CALLS_HINT_MAX];
 
-	gateways_want(e->gateways);	/* one that had failed may have it by the next call */
 	calls_tool_hint(e, name, hint, sizeof(hint));
 	(void)ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool is called %s; %s", name, hint);
 }

@@ -53,6 +53,9 @@ struct gateway_tool *gateways_each(const struct gateways *g, const struct gatewa
 void gateways_want(struct gateways *g);
 bool gateways_pending(const struct gateways *g);	/* one of them has not answered yet */
 void gateways_too_late(struct gateways *g);	/* nobody waits for those any more */
+/* Why the gateway that is called name[n] has no tools, as a clause for who called one. */
+void gateways_why_none(const struct gateways *g, const char *name, size_t n, char *out,
+    size_t size);
 /* Appends an entry of tools/list, or with_limit of control.tools. */
 void gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with_limit);
 /* The members of each gateway for people: "gateways". */

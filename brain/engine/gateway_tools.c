@@ -310,6 +310,25 @@ gateways_too_late(struct gateways *g)
 
 /* ---- for people ----------------------------------------------------------------------- */
 
+void
+gateways_why_none(const struct gateways *g, const char *name, size_t n, char *out, size_t size)
+{
+	const struct gateway *gw;
+
+	TAILQ_FOREACH(gw, &g->all, link)
+		if (strlen(gw->name) == n && memcmp(gw->name, name, n) == 0)
+			break;
+	if (gw == NULL)
+		(void)snprintf(out, size, "there is no gateway %.*s", (int)n, name);
+	else if (gw->code != 0 && gw->code != ATS_E_AGAIN)
+		(void)snprintf(out, size, "%s", gw->text);
+	else if (gw->wanted)
+		(void)snprintf(out, size, "the gateway %s is starting: call it again in a moment",
+		    gw->name);
+	else
+		(void)snprintf(out, size, "the gateway %s has no tools", gw->name);
+}
+
 static const char *
 state_of(const struct gateways *g, const struct gateway *gw)
 {

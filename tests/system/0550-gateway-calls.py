@@ -80,7 +80,7 @@ def _(home):
     ats.equal([n["method"] for n in d.notes], ["notifications/tools/list_changed"])
     i = d.send("tools/call", {"name": "git__pull", "arguments": {"x": 1}})
     ats.contains(d.answer(i)["error"]["message"],
-                 "Unknown tool: git__pull; there is no gateway git, or it has no tools now")
+                 "Unknown tool: git__pull; the gateway git has no tools")
 
 
 @ats.test("tools of a gateway that has not told them are asked for when somebody comes")
@@ -98,6 +98,18 @@ def _(home):
     e.heard()
     ats.equal(d.request("ats/gateway.list")["gateways"][0]["state"], "failed")
     ats.equal(e.expect("GATEWAY_LIST"), ["git"])
+    # So is one by a call of a tool, which says why there is none.
+    g.tell("closed", "it ended again")
+    e.heard()
+
+    def said():
+        i = d.send("ats/tool.call", {"name": "git__pull", "arguments": {}})
+        return d.answer(i)["error"]["message"]
+    ats.contains(said(), "it ended again")
+    ats.equal(e.expect("GATEWAY_LIST"), ["git"])
+    g.tell("again")
+    e.heard()
+    ats.contains(said(), "is starting: call it again in a moment")
 
 
 @ats.test("tools/list waits for gateways that are asked for theirs, and not for ever")
