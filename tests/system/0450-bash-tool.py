@@ -317,9 +317,10 @@ def _(home):
             ats.missing(f.read(), SECRET.encode(), ats.comm(pid))
     for root, _, names in os.walk(home.state):
         for name in names:
-            if name == "credentials":
+            path = os.path.join(root, name)
+            if name == "credentials" or not os.path.isfile(path):   # or a socket
                 continue
-            with open(os.path.join(root, name), "rb") as f:
+            with open(path, "rb") as f:
                 ats.missing(f.read(), SECRET.encode(), name)
     r = home.ctl("exec", "--", "env")
     ats.missing(r.stdout, SECRET.encode())
