@@ -343,8 +343,8 @@ set_body(struct fetch *f, const struct fetch_request *r)
 	return 0;
 }
 
-/* libcurl sends again, by itself, what got no answer on a connection that was kept: a server may have
- * done it before the connection ended. On one of its own it is sent once. */
+/* libcurl sends again, by itself, what got no answer on a connection that was kept: a server may
+ * have done it before the connection ended. On one of its own it is sent once. */
 static int
 set_once(struct fetch *f)
 {

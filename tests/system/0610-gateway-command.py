@@ -61,7 +61,8 @@ def _():
 @ats.test("what is left of a long stderr holds no part of the credential", home=False)
 def _():
     script = "for i in $(seq 500); do echo \"x$TOKEN\"; done >&2; echo 'the end' >&2; exit 1"
-    c = conf(**{"n%d" % n: sh("printf %0*d " + str(n) + " 0 >&2; " + script) for n in range(0, 24, 5)})
+    c = conf(**{"n%d" % n: sh("printf %%0%dd 0 >&2; %s" % (n + 1, script))
+                for n in range(0, 24, 5)})
     c.update(credential="x", credential_env="TOKEN")
     with Gateway(c, SECRET) as g:
         for n in range(0, 24, 5):

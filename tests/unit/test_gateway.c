@@ -473,7 +473,8 @@ END_TEST
 ATS_UNIT_MAIN("gateway", address_classify_knows_the_registries,
     address_is_allowed_as_the_configuration_says, encode_path_keeps_arguments_in_their_segment,
     encode_rest_leaves_out_what_the_path_has, mask_apply_finds_each_form,
-    cuts_leave_no_part_of_a_form, mask_apply_prefers_the_longest, result_text_is_capped_at_a_character,
+    cuts_leave_no_part_of_a_form, mask_apply_prefers_the_longest,
+    result_text_is_capped_at_a_character,
     result_text_does_not_cut_a_credential, result_image_is_one_of_four_and_has_a_cap,
     sse_add_reads_events_however_they_are_cut, sse_add_has_a_cap, mcp_content_refuses_what_is_none,
     mcp_tools_page_takes_names_that_agents_can_call)

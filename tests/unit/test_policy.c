@@ -190,7 +190,8 @@ START_TEST(denied_command_is_found_in_every_part)
 		"ls;rm x", "ls&&rm x", "echo \"\\\"\"; rm x", "echo '\\'; rm x", "[ -f x ] && rm x",
 		"echo $((1 + 2)); rm x", "echo ${#x}; rm x",
 		"sudo -ualice rm x", "sudo -uvictor rm x", "sudo -k rm x", "sudo -nu root rm x",
-		"sudo --user root --group x rm y", "sudo --user root -n rm x", "sudo --us root rm x",
+		"sudo --user root --group x rm y", "sudo --user root -n rm x",
+		"sudo --us root rm x",
 		"sudo --preserve-env rm x", "timeout --signal KILL 5 rm x",
 		"timeout --kill-after 3 -s TERM 5 rm x", "timeout -vk 3 5 rm x",
 		"timeout --foreground 5 rm x", "env - rm x", "env - A=b rm x", "env -iu A rm x",
@@ -211,7 +212,8 @@ START_TEST(denied_command_is_found_in_every_part)
 		"find . -name rm", "bash script rm", "cat <<< 'rm x'", "sudo -l rm", "",
 		"npm run rm", "echo \"a\nrm x\"", "x=rm", "echo a#b; ls",
 		"timeout --foreground 5 grep rm x", "sudo -u alice ls rm", "sudo -ualice -l rm",
-		"sudo -lU alice rm", "env --unset rm ls", "xargs -0n 1 echo rm", "x=ls; x+=m; $x rm",
+		"sudo -lU alice rm", "env --unset rm ls", "xargs -0n 1 echo rm",
+		"x=ls; x+=m; $x rm",
 		"A[0 rm x", "echo `echo \\\\rm x`",
 	};
 	struct policy_rules *r = rules("deny: Bash(rm:*)");
