@@ -231,7 +231,8 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 	}
 	result_init(&r, o->g->mask);
 	if (http_answer_finish(&j->answer, h, o, &r) < 0)
-		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it", o->whole);
+		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it",
+		    o->whole);
 	job_free(j);
 	order_end(o, &r);
 }

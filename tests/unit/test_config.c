@@ -415,7 +415,8 @@ START_TEST(gateways_and_their_credentials)
 END_TEST
 
 #define A_COMMAND "\"gateways\":{\"a\":{\"kind\":\"command\",\"tools\":{\"x\":{" \
-	"\"description\":\"x\",\"argv\":[\"/bin/true\"]}}},\"m\":{\"kind\":\"mcp\",\"argv\":[\"/x\"]}}"
+	"\"description\":\"x\",\"argv\":[\"/bin/true\"]}}}," \
+	"\"m\":{\"kind\":\"mcp\",\"argv\":[\"/x\"]}}"
 
 START_TEST(rules_of_permissions_are_read)
 {
