@@ -114,7 +114,8 @@ grants_consume(struct grants *g, const struct grant_key *key, int64_t now_ms, ui
 	(void)grants_expire(g, now_ms);
 	/* All are looked at: the time does not tell which one was near. */
 	TAILQ_FOREACH(one, &g->all, link)
-		if (ats_digest_equal(one->sha256, digest, sizeof(digest)) && one->epoch == key->epoch &&
+		if (ats_digest_equal(one->sha256, digest, sizeof(digest)) &&
+		    one->epoch == key->epoch &&
 		    strcmp(one->tool, key->tool) == 0 &&
 		    strcmp(one->session, key->session) == 0 && found == NULL)
 			found = one;

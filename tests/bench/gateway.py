@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from places import Place
+from places import Place, ats
 from rig import ATSCTL, DRIVERS
 
 SHIM = ("/run/ats/ats-hands", "shim")
@@ -33,6 +33,10 @@ class Gateway:
         p = Place("stdio", gateways={"host": {"kind": "mcp",
                                               "argv": [os.path.join(DRIVERS, "mcpecho")]}})
         shutil.copy(os.path.join(DRIVERS, "mcpbench"), p.home.ws)
+        # The upstream is asked for its tools first; then commands are told where they are.
+        ats.until(lambda: subprocess.run([ATSCTL, "exec", "--", "sh", "-c",
+                                          "test -e \"$ATS_TOOLS_SPECS\""], **p.env(),
+                                         check=False).returncode == 0, "the tools are there")
         return p
 
     def inside(self, p, spec, *opts):
