@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "brain/engine/rpc.h"
+#include "common/base64.h"
 
 #define BLOCKS_MAX 64
 
@@ -67,35 +68,6 @@ answer_blocks_check(struct ats_slice blocks, size_t payload_len, struct ats_err 
 	return 0;
 }
 
-static int
-add_base64(struct ats_buf *out, const char *p, size_t n)
-{
-	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *u = (const unsigned char *)p;
-	size_t i, len = (n + 2) / 3 * 4;
-	uint32_t bits;
-	char *to;
-	int rc;
-
-	rc = ats_buf_reserve(out, len, &to);
-	if (rc < 0)
-		return rc;
-	for (i = 0; i < n; i += 3) {
-		bits = (uint32_t)u[i] << 16;
-		if (i + 1 < n)
-			bits |= (uint32_t)u[i + 1] << 8;
-		if (i + 2 < n)
-			bits |= u[i + 2];
-		*to++ = digits[bits >> 18];
-		*to++ = digits[(bits >> 12) & 63];
-		*to++ = i + 1 < n ? digits[(bits >> 6) & 63] : '=';
-		*to++ = i + 2 < n ? digits[bits & 63] : '=';
-	}
-	ats_buf_commit(out, len);
-	return 0;
-}
-
 static void
 write_image(struct ats_json_w *w, const struct block *b, const char *p)
 {
@@ -105,7 +77,7 @@ write_image(struct ats_json_w *w, const struct block *b, const char *p)
 	ats_json_w_raw(w, "mimeType", b->mime.p - 1, b->mime.n + 2);
 	ats_json_w_raw(w, "data", "\"", 1);
 	if (w->rc == 0)
-		w->rc = add_base64(w->out, p, b->len);
+		w->rc = ats_base64_encode(p, b->len, w->out);
 	if (w->rc == 0)
 		w->rc = ats_buf_add_char(w->out, '"');
 	ats_json_w_end(w);

@@ -29,7 +29,8 @@ struct kind {
 	const char *name;
 	/* Before the confinement: what needs files or libraries. Fills g->own. */
 	int (*open)(struct gateway *g, struct ats_err *err);
-	/* In the loop, confined. It calls vault_link_ready once, at once or later. */
+	/* In the loop, confined. It calls vault_link_ready once, at once or later. NULL: it is
+	 * ready as it is. */
 	int (*run)(struct gateway *g, struct ats_err *err);
 	/* Begins an order; o->own is the kind's. 0: order_end follows, but not before the return.
 	 * Negative: nothing has begun, err says why; the order is ended by the caller. */

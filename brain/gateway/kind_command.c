@@ -11,7 +11,6 @@
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/orders.h"
 #include "brain/gateway/program.h"
-#include "brain/gateway/vault_link.h"
 #include "common/log.h"
 
 #define CPU_SHARE 4			/* processors that it may use all the time */
@@ -134,14 +133,6 @@ open_command(struct gateway *g, struct ats_err *err)
 	return g->own == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") : 0;
 }
 
-static int
-run(struct gateway *g, struct ats_err *err)
-{
-	(void)err;
-	vault_link_ready(g->vault, 0, "");
-	return 0;
-}
-
 static void
 close_command(struct gateway *g)
 {
@@ -151,7 +142,6 @@ close_command(struct gateway *g)
 const struct kind kind_command = {
 	.name = "command",
 	.open = open_command,
-	.run = run,
 	.start = start,
 	.stop = stop,
 	.close = close_command,

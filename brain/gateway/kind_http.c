@@ -11,7 +11,6 @@
 #include "brain/gateway/http_answer.h"
 #include "brain/gateway/mask.h"
 #include "brain/gateway/orders.h"
-#include "brain/gateway/vault_link.h"
 #include "common/log.h"
 #include "proto/brain.h"
 
@@ -247,14 +246,6 @@ open_http(struct gateway *g, struct ats_err *err)
 	return g->own == NULL ? -err->code : 0;
 }
 
-static int
-run(struct gateway *g, struct ats_err *err)
-{
-	(void)err;
-	vault_link_ready(g->vault, 0, "");
-	return 0;
-}
-
 static void
 close_http(struct gateway *g)
 {
@@ -264,7 +255,6 @@ close_http(struct gateway *g)
 const struct kind kind_http = {
 	.name = "http",
 	.open = open_http,
-	.run = run,
 	.start = start,
 	.stop = stop,
 	.close = close_http,

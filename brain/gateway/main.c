@@ -82,7 +82,9 @@ start(struct gateway *g)
 	g->vault = vault_link_new(g, VAULT_FD);
 	if (g->vault == NULL)
 		ats_fatal("out of memory");
-	if (g->kind->run(g, &err) < 0)
+	if (g->kind->run == NULL)
+		vault_link_ready(g->vault, 0, "");
+	else if (g->kind->run(g, &err) < 0)
 		vault_link_ready(g->vault, err.code, err.text);
 }
 
