@@ -125,9 +125,10 @@ once(char *hands, const char *dir, int round, struct samples *hello, struct samp
 	send_hello(link[0], json);
 	read_frame(link[0], json, sizeof(json));
 	samples_add(ready, (double)(bench_ns() - t) / 1e6);
-	close(link[0]);
-	kill(pid, SIGKILL);
+	/* Its end is waited for: it is not what is measured. */
+	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
+	close(link[0]);
 }
 
 int
