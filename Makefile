@@ -191,7 +191,7 @@ $(BUILD)/ats-hands: $(O)/ats-hands
 	@$(if $(filter release,$(VARIANT)),strip -o $@ $<,cp -f $< $@)
 
 # ---- benchmark drivers -------------------------------------------------------------
-BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub replacefloor sink handsstart \
+BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub sink handsstart \
 	pingpong linkfloor mcpecho)
 $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
 	@mkdir -p $(@D)

@@ -50,7 +50,7 @@ store_session_write(struct store *st, struct session *s, struct ats_err *err)
 {
 	uint64_t seq = (uint64_t)ats_clock_wall_ms();
 	const struct session_read *r;
-	int rc = write_head(st, s, err);
+	int rc = s->dirty ? write_head(st, s, err) : 0;
 
 	if (rc < 0 || !s->dirty_reads)
 		return rc;

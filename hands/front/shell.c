@@ -159,8 +159,12 @@ finish(struct shell *s)
 	/* The answer first, then what only tidies up. The pipes are closed by shell_free.
 	 */
 	s->ops->ended(s->ctx, &s->end);
-	if (w != NULL)
-		worker_release(w);
+	if (w != NULL) {
+		/* Its monitor ends once its socket is closed, and takes a processor from those
+		 * who pass the answer on: when nothing is on its way. */
+		worker_done(w);
+		pool_touch(f->pool);
+	}
 	upgrade_poke(f);
 }
 

@@ -3,7 +3,8 @@
  * The floor of our own shape: an MCP client's line goes through the same hops as in ATS, with
  * nothing in them but the hand-over:
  *   stdin -> brain (this process) -> socketpair -> hands -> fresh confined worker -> back
- * With the argument "relay" one more process stands before brain, as atsctl mcp does.
+ * With the argument "relay" one more process stands before brain, as atsctl mcp does. With
+ * "replace" as well a worker does not read the file but replaces it: write, fsync, rename.
  * Hands keeps a pool of prefaulted workers, confined once by inheritance (Landlock and a
  * 60-rule seccomp filter), used once each and replaced when nothing is waiting. */
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -26,6 +28,7 @@ struct worker {
 };
 
 static char io[1 << 17];
+static bool replaces;
 
 static void
 confine(void)
@@ -39,7 +42,7 @@ confine(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	for (size_t i = 0; fd >= 0 && i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct landlock_path_beneath_attr b = {
-			.allowed_access =
+			.allowed_access = replaces ? attr.handled_access_fs :
 			    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
 			.parent_fd = open(paths[i], O_PATH | O_CLOEXEC),
 		};
@@ -59,6 +62,21 @@ confine(void)
 	struct sock_fprog prog = { k, f };
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) != 0)
 		bench_die("seccomp");
+}
+
+/* io holds what the file is to hold. */
+static void
+replace(const char *path, size_t n)
+{
+	char tmp[4096 + 8];
+	int fd;
+
+	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, io + 8, n) != (ssize_t)n || fsync(fd) < 0 ||
+	    rename(tmp, path) < 0)
+		bench_die("replace");
+	close(fd);
 }
 
 static void
@@ -81,6 +99,10 @@ worker_main(int fd)
 	file = open(path, O_RDONLY | O_CLOEXEC);
 	n = file >= 0 ? read(file, io + 8, 65536) : 0;
 	head = n > 0 ? (uint64_t)n : 0;
+	if (replaces && head > 0) {
+		replace(path, (size_t)head);
+		head = 500;		/* its answer is not the file */
+	}
 	memcpy(io, &head, 8);
 	bench_write_all(fd, io, 8 + (size_t)head);
 	_exit(0);
@@ -248,6 +270,7 @@ main(int argc, char **argv)
 {
 	int link[2], up[2];
 
+	replaces = argc > 2 && strcmp(argv[2], "replace") == 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link) != 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, up) != 0)
 		bench_die("socketpair");
