@@ -22,7 +22,7 @@ report_new(const struct report_options *o)
 		return NULL;
 	r->o = *o;
 	r->trim_at = 2 * o->max_bytes;
-	(void)pthread_mutex_init(&r->lock, NULL);
+	walk_lock_init(&r->lock);
 	r->want = o->limit == 0 || o->limit > UINT64_MAX - o->offset - 1 ? UINT64_MAX :
 	    o->offset + o->limit + 1;
 	return r;

@@ -271,7 +271,7 @@ walk_run(const struct walk_options *o, uint64_t *ret_files)
 	struct crew c;
 	int rc;
 
-	(void)pthread_mutex_init(&w.lock, NULL);
+	walk_lock_init(&w.lock);
 	(void)pthread_cond_init(&w.wake, NULL);
 	rc = crew_init(&c, &w);
 	if (rc == 0)
@@ -289,6 +289,17 @@ walk_run(const struct walk_options *o, uint64_t *ret_files)
 	(void)pthread_cond_destroy(&w.wake);
 	(void)pthread_mutex_destroy(&w.lock);
 	return rc;
+}
+
+void
+walk_lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	(void)pthread_mutexattr_init(&attr);
+	(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	(void)pthread_mutex_init(lock, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
 }
 
 int

@@ -6,6 +6,7 @@
 #ifndef ATS_HANDS_MATCH_WALK_H
 #define ATS_HANDS_MATCH_WALK_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -65,5 +66,8 @@ int walk_path_cmp(const char *a, size_t an, const char *b, size_t bn);
 struct ignore_dir *walk_above(int root_fd, const char *start, const struct gitrepo *git);
 void walk_above_free(struct ignore_dir *d);
 bool walk_is_vcs(const char *name, size_t n);
+/* A lock that is held for a moment only: who finds it taken looks again a few times before the
+ * kernel is asked to wait, pthread_mutexattr_settype(3). */
+void walk_lock_init(pthread_mutex_t *lock);
 
 #endif
