@@ -73,7 +73,8 @@ TREE_O := common/json_tree.o
 CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.o common/confine/landlock.o \
 	common/confine/limits.o common/confine/daemon.o common/confine/seccomp_check.o
 # pure: who may call what. The rules are looked at by the engine, too.
-RULES_O := brain/policy/rules.o brain/policy/rules_read.o brain/policy/rules_bash.o brain/policy/rules_word.o brain/policy/rules_wrap.o \
+RULES_O := brain/policy/rules.o brain/policy/rules_read.o brain/policy/rules_command.o \
+	brain/policy/rules_bash.o brain/policy/rules_word.o brain/policy/rules_wrap.o \
 	brain/policy/rules_pattern.o brain/policy/rules_path.o
 POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/policy/grants.o \
 	brain/policy/approvals.o

@@ -17,6 +17,7 @@ struct look {
 	const struct policy_call *call;
 	unsigned tool;			/* its bit, or 0 */
 	bool command_read, paths_read;
+	bool paths_unseen;		/* one could not be looked at */
 	struct command command;
 	char paths[PATHS_MAX][ATS_PATH_MAX];
 	size_t npaths;
@@ -46,20 +47,25 @@ add_path(struct look *l, const char *dir, const char *path)
 	}
 	if (ats_path_join(dir, path, to, ATS_PATH_MAX) == 0)
 		l->npaths++;
+	else
+		l->paths_unseen = true;
 }
 
 static bool
-get_string(struct ats_slice args, const char *name, struct ats_buf *out)
+get_string(struct look *l, const char *name, struct ats_buf *out)
 {
 	struct ats_json_val v;
+	int rc;
 
 	ats_buf_reset(out);
-	return ats_json_get(args, name, &v) && v.type == ATS_JSON_STRING &&
-	       ats_json_to_str(&v, out) == 0 && out->len > 0;
+	if (!ats_json_get(l->call->args, name, &v) || v.type != ATS_JSON_STRING)
+		return false;
+	rc = ats_json_to_str(&v, out);
+	l->paths_unseen = l->paths_unseen || rc < 0;
+	return rc == 0 && out->len > 0;
 }
 
-/* The file of the call; where it searches. A path that cannot be one is refused where it would be
- * opened. */
+/* The file of the call; where it searches. */
 static void
 read_paths(struct look *l)
 {
@@ -71,14 +77,14 @@ read_paths(struct look *l)
 	l->paths_read = true;
 	ats_buf_init(&text, 2 * ATS_PATH_MAX);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(names) && !found; i++) {
-		found = get_string(call->args, names[i], &text);
+		found = get_string(l, names[i], &text);
 		if (found)
 			add_path(l, call->cwd, text.data);
 	}
 	if (!found && (l->tool & policy_tools_of_profile(PROFILE_READ)) != 0)
 		add_path(l, call->cwd, ".");
 	/* A pattern of Glob can lead elsewhere, as far as it is no pattern. */
-	if (strcmp(call->tool, "Glob") == 0 && get_string(call->args, "pattern", &text)) {
+	if (strcmp(call->tool, "Glob") == 0 && get_string(l, "pattern", &text)) {
 		size_t n = strcspn(text.data, "*?[{\\");
 
 		while (n > 0 && text.data[n] != '\0' && text.data[n - 1] != '/')
@@ -112,7 +118,7 @@ concerns(const struct rule *r, struct look *l)
 		for (size_t i = 0; i < l->npaths; i++)
 			if (path_pattern_match(r->path, l->call, l->paths[i], true))
 				return true;
-		return false;
+		return l->paths_unseen;
 	}
 	if (r->command == NULL)
 		return true;
@@ -120,12 +126,15 @@ concerns(const struct rule *r, struct look *l)
 	if (c->overflow || c->nomem)
 		return true;
 	for (size_t i = 0; i < c->nviews; i++)
-		if (command_pattern_match(r->command, c->views[i], strlen(c->views[i])))
+		if (command_pattern_match(r->command, c->views[i], strlen(c->views[i]), NULL))
 			return true;
+	/* Any run of parts as it was written, so that what is before or behind it is the same. */
+	if (c->text.len > 0)
+		return command_pattern_match(r->command, c->text.data, c->text.len, c->marks);
 	for (size_t i = 0; i < c->nparts; i++)
-		if (command_pattern_match(r->command, c->parts[i].p, c->parts[i].n))
+		if (command_pattern_match(r->command, c->parts[i].p, c->parts[i].n, NULL))
 			return true;
-	return command_pattern_match(r->command, c->text.data, c->text.len);
+	return false;
 }
 
 /* Programs that change nothing of what they start. */
@@ -164,7 +173,7 @@ allows_part(const struct policy_rules *r, const struct look *l, struct ats_slice
 		for (size_t i = 0; i < r->n; i++)
 			if (r->v[i].effect == POLICY_ALLOW && r->v[i].command != NULL &&
 			    names_it(&r->v[i], l) &&
-			    command_pattern_match(r->v[i].command, part.p, part.n))
+			    command_pattern_match(r->v[i].command, part.p, part.n, NULL))
 				return &r->v[i];
 		inner = without_wrapper(part);
 		if (inner.n == part.n)
@@ -195,7 +204,7 @@ allows(const struct policy_rules *r, struct look *l)
 			read_paths(l);
 		for (size_t k = 0; one->path != NULL && k < l->npaths; k++)
 			all = all && path_pattern_match(one->path, l->call, l->paths[k], false);
-		if (all && (one->path == NULL || l->npaths > 0))
+		if (all && (one->path == NULL || (l->npaths > 0 && !l->paths_unseen)))
 			return one;
 	}
 	if (!patterns)
@@ -265,10 +274,11 @@ policy_decide(const struct policy_rules *r, const struct policy_call *call,
 	} else {
 		ret->effect = by->effect;
 		ret->rule = by->text;
+		ret->unseen = (by->command != NULL && (l.command.overflow || l.command.nomem)) ||
+		    (by->path != NULL && l.paths_unseen);
 		(void)snprintf(ret->why, sizeof(ret->why), "permissions.%s: %.160s%s",
 		    policy_effect_name(by->effect), by->text,
-		    l.command_read && l.command.overflow ?
-			" (the command is too long or too nested to be looked at)" : "");
+		    ret->unseen ? " (the call cannot be looked at whole)" : "");
 	}
 	if (l.command_read)
 		command_done(&l.command);

@@ -62,13 +62,14 @@ struct policy_call {			/* all borrowed */
 struct policy_decision {
 	enum policy_effect effect;	/* never POLICY_NONE */
 	const char *rule;		/* the rule as written, borrowed of the rules; or NULL */
+	bool unseen;			/* taken as meant: the call could not be seen whole */
 	/* For logs, audit and refusals: which rule of which list, or which key decided; one line,
 	 * no byte of the call in it. */
 	char why[POLICY_WHY_MAX];
 };
 /* Rules first; then for tools of the sandbox allow, for tools of a gateway its permission, then
- * the default. A command that cannot be looked at, for want of memory or for its size, is taken
- * as one that each pattern of a rule that denies or asks is about. */
+ * the default. A command or path that cannot be looked at, for want of memory or for its size,
+ * is taken as one that each pattern of a rule that denies or asks is about. */
 void policy_decide(const struct policy_rules *r, const struct policy_call *call,
     enum policy_default gateway_default, struct policy_decision *ret);
 /* "allow_reads" and the other words of permissions.gateway_default; false: none of them. */

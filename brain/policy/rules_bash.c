@@ -9,9 +9,7 @@
 
 #include "brain/policy/rules_lex.h"
 #include "common/fault.h"
-#include "common/json.h"
 
-#define TEXT_MAX (2u << 20)
 #define ENTRIES_MAX 65536u	/* of each array */
 
 bool
@@ -148,6 +146,16 @@ remember_all(struct command *c)
 			remember(c, c->words[i].s, n, false);
 }
 
+/* Where a run of parts may begin (COMMAND_FROM) or end (COMMAND_TO). */
+static void
+mark(struct lex *x, const char *at, unsigned char what)
+{
+	struct command *c = x->c;
+
+	if (x->top)
+		c->marks[at - c->text.data] |= what;
+}
+
 static void
 add_part(struct lex *x)
 {
@@ -156,6 +164,8 @@ add_part(struct lex *x)
 
 	while (end > x->part && strchr(" \t\r\n", end[-1]) != NULL)
 		end--;
+	mark(x, x->part, COMMAND_FROM);
+	mark(x, end, COMMAND_TO);
 	if (command_grow(c, &c->parts, c->nparts, &c->parts_max, sizeof(*c->parts)))
 		c->parts[c->nparts++] = (struct ats_slice){ x->part, (size_t)(end - x->part) };
 }
@@ -168,6 +178,7 @@ end_part(struct lex *x)
 	lex_end_word(x);
 	x->next = PLAIN;
 	remember_all(c);
+	mark(x, x->p, COMMAND_TO);
 	if (x->top && x->part != NULL)
 		add_part(x);
 	c->shell = false;
@@ -252,6 +263,19 @@ read_docs(struct lex *x)
 	x->ndocs = 0;
 }
 
+/* At what ends a part. */
+static void
+separator(struct lex *x)
+{
+	bool line = *x->p == '\n';
+
+	end_part(x);
+	x->p++;
+	if (line)
+		read_docs(x);
+	mark(x, x->p, COMMAND_FROM);
+}
+
 /* ---- texts ---------------------------------------------------------------------------- */
 
 static void
@@ -287,15 +311,12 @@ step(struct lex *x)
 		x->p++;
 		break;
 	case '\n':
-		end_part(x);
-		x->p++;
-		read_docs(x);
+		separator(x);
 		break;
 	case '(':
 	case ')':
 		x->c->unclear = true;
-		end_part(x);
-		x->p++;
+		separator(x);
 		break;
 	case '&':
 		if (x->end - x->p > 1 && x->p[1] == '>') {
@@ -305,8 +326,7 @@ step(struct lex *x)
 		/* FALLTHROUGH */
 	case ';':
 	case '|':
-		end_part(x);
-		x->p++;
+		separator(x);
 		break;
 	case '<':
 	case '>':
@@ -327,8 +347,8 @@ step(struct lex *x)
 	}
 }
 
-static void
-read_text(struct command *c, const struct command_text *t)
+void
+command_read_text(struct command *c, const struct command_text *t)
 {
 	struct lex x = { .c = c, .p = t->s.p, .end = t->s.p + t->s.n, .top = t->top };
 
@@ -337,102 +357,9 @@ read_text(struct command *c, const struct command_text *t)
 		return;
 	}
 	c->budget -= t->s.n;
+	mark(&x, x.p, COMMAND_FROM);
 	while (x.p < x.end && !c->overflow && !c->nomem)
 		step(&x);
 	end_part(&x);
 	read_docs(&x);
-}
-
-/* ats/exec: the words are known, and no shell reads them. */
-static void
-read_argv(struct command *c, struct ats_slice array)
-{
-	struct ats_json_iter it;
-	struct ats_json_val v;
-	struct ats_slice key;
-	struct ats_buf word;
-	size_t n;
-
-	ats_json_iter_init(&it, array);
-	while (ats_json_next(&it, &key, &v) &&
-	       command_grow(c, &c->words, c->nwords, &c->words_max, sizeof(*c->words))) {
-		ats_buf_init(&word, TEXT_MAX);
-		if (ats_json_to_str(&v, &word) == 0) {
-			n = strlen(word.data) + 1;
-			if ((size_t)(c->arena_end - c->next) < n) {
-				c->overflow = true;
-			} else {
-				memcpy(c->next, word.data, n);
-				c->words[c->nwords++] = (struct command_word){ c->next, NULL };
-				c->next += n;
-			}
-		}
-		ats_buf_done(&word);
-	}
-	if (c->nwords == 0)
-		return;
-	command_add_views(c);
-	/* What allows is compared with the words as they are, if blanks alone are between them. */
-	for (size_t i = 0; i < c->nwords; i++)
-		if (c->words[i].s[0] == '\0' ||
-		    c->words[i].s[strspn(c->words[i].s, LETTERS DIGITS "%+,-./:=@")] != '\0')
-			c->unclear = true;
-	if (!c->overflow && !c->nomem &&
-	    command_grow(c, &c->parts, c->nparts, &c->parts_max, sizeof(*c->parts)))
-		c->parts[c->nparts++] = (struct ats_slice){ c->words[0].at,
-			strlen(c->words[0].at) };
-	c->nwords = 0;
-}
-
-void
-command_read(struct ats_slice args, struct command *ret)
-{
-	bool argv = ats_json_type(args) == ATS_JSON_ARRAY;
-	struct command *c = ret;
-	struct ats_json_val v;
-	size_t room;
-
-	if (!argv && !ats_json_get(args, "command", &v) && ats_json_get(args, "argv", &v) &&
-	    v.type == ATS_JSON_ARRAY) {
-		args = v.raw;
-		argv = true;
-	}
-	*c = (struct command){ .vars = { { "IFS", " ", 3 } }, .nvars = 1 };
-	ats_buf_init(&c->text, TEXT_MAX);
-	if (!argv) {
-		int rc = ats_json_get(args, "command", &v) ? ats_json_to_str(&v, &c->text)
-							  : -ATS_E_FIELD;
-
-		c->nomem = rc == -ATS_E_NOMEM;
-		c->overflow = rc == -ATS_E_TOOBIG;
-		if (rc < 0)		/* no command: it is refused where it should run */
-			return;
-	}
-	room = 8 * (argv ? args.n : c->text.len) + 4096;
-	c->arena = c->next = ats_malloc(room);
-	c->nomem = c->arena == NULL;
-	if (c->nomem)
-		return;
-	c->arena_end = c->arena + room;
-	c->budget = room + 65536;
-	if (argv)
-		read_argv(c, args);
-	else
-		command_add_text(c, c->text.data, c->text.len, true);
-	for (size_t i = 0; i < c->ntodo && !c->overflow && !c->nomem; i++) {
-		struct command_text t = c->todo[i];
-
-		read_text(c, &t);
-	}
-}
-
-void
-command_done(struct command *c)
-{
-	ats_buf_done(&c->text);
-	free(c->views);
-	free(c->parts);
-	free(c->todo);
-	free(c->words);
-	free(c->arena);
 }

@@ -37,15 +37,18 @@ command_pattern_free(struct command_pattern *p)
 	free(p);
 }
 
-bool
-command_pattern_match(const struct command_pattern *p, const char *s, size_t n)
+/* A match that begins at *at. False, and *at is where the next one is to be tried, or behind n:
+ * once a star is reached, what does not follow here follows from no later place. */
+static bool
+match_from(const struct command_pattern *p, const char *s, size_t n, const unsigned char *marks,
+    size_t *at_s)
 {
-	size_t at = 0, i = 0, star = SIZE_MAX, from = 0;
+	size_t at = 0, i = *at_s, star = SIZE_MAX, from = 0;
 
 	for (;;) {
-		bool more = i < n;
+		bool more = i < n, end = marks == NULL ? !more : (marks[i] & COMMAND_TO) != 0;
 
-		if (at == p->n && (!more || (p->open && strchr(" \t\n", s[i]) != NULL)))
+		if (at == p->n && (end || (p->open && more && strchr(" \t\n", s[i]) != NULL)))
 			return true;
 		if (at < p->n && p->s[at] == '*') {
 			star = ++at;		/* first it stands for nothing */
@@ -62,8 +65,27 @@ command_pattern_match(const struct command_pattern *p, const char *s, size_t n)
 			}
 		}
 		if (star == SIZE_MAX || from == n)
-			return false;
+			break;
 		at = star;
 		i = ++from;
 	}
+	*at_s = star == SIZE_MAX ? *at_s + 1 : n + 1;
+	return false;
+}
+
+bool
+command_pattern_match(const struct command_pattern *p, const char *s, size_t n,
+    const unsigned char *marks)
+{
+	size_t at = 0;
+
+	if (marks == NULL)
+		return match_from(p, s, n, NULL, &at);
+	while (at <= n) {
+		if ((marks[at] & COMMAND_FROM) == 0)
+			at++;
+		else if (match_from(p, s, n, marks, &at))
+			return true;
+	}
+	return false;
 }

@@ -32,7 +32,8 @@ unsigned policy_tools_named(const char *name, size_t n, bool open);
 
 /* A command as far as it can be read without running it. */
 struct command {
-	struct ats_buf text;		/* as it was given */
+	struct ats_buf text;		/* as it was given; empty when it is words */
+	unsigned char *marks;		/* COMMAND_FROM and COMMAND_TO of each byte, and its end */
 	/* Each way to see a program that it starts, "sudo rm x" and "rm x"; for what denies. */
 	const char **views;
 	size_t nviews, views_max;
@@ -42,7 +43,7 @@ struct command {
 	bool unclear;			/* more than plain commands one after the other */
 	bool overflow;			/* too long or too nested to be looked at */
 	bool nomem;
-	/* private to rules_bash.c and rules_wrap.c */
+	/* private to rules_command.c, rules_bash.c and rules_wrap.c */
 	struct command_text {
 		struct ats_slice s;
 		bool top;
@@ -63,10 +64,15 @@ struct command {
 	size_t nvars;
 };
 
+/* A run of parts of the text may begin here, or end before here. */
+enum { COMMAND_FROM = 1, COMMAND_TO = 2 };
+
 /* args: the object of a Bash call, or the array of an ats/exec. command_done in any case. */
 void command_read(struct ats_slice args, struct command *ret);
 void command_done(struct command *c);
-/* ---- private to rules_bash.c and rules_wrap.c ---------------------------------------------- */
+/* ---- private to rules_command.c, rules_bash.c and rules_wrap.c ----------------------------- */
+/* Takes one text apart; what is nested in it goes to c->todo. */
+void command_read_text(struct command *c, const struct command_text *t);
 /* The views of the part whose words these are. */
 void command_add_views(struct command *c);
 /* Another text that is a command, too; lives as long as c. */
@@ -82,7 +88,9 @@ bool command_grow(struct command *c, void *array, size_t n, size_t *max, size_t 
 /* The pattern of Bash(...). Returns owned or NULL. */
 struct command_pattern *command_pattern_new(const char *spec);
 void command_pattern_free(struct command_pattern *p);
-bool command_pattern_match(const struct command_pattern *p, const char *s, size_t n);
+/* marks: of n + 1 bytes, where a match may begin and end; NULL: it is all of s. */
+bool command_pattern_match(const struct command_pattern *p, const char *s, size_t n,
+    const unsigned char *marks);
 
 /* The pattern of Read(...) and Edit(...). */
 struct path_pattern;

@@ -25,8 +25,8 @@ AIM_json := common/json.c common/json_names.c common/json_read.c common/json_wri
 AIM_notebook := hands/fs/notebook.c
 AIM_place := hands/fs/place.c
 AIM_policy := brain/policy/rules.c brain/policy/rules_read.c brain/policy/rules_bash.c \
-	brain/policy/rules_word.c brain/policy/rules_wrap.c brain/policy/rules_pattern.c \
-	brain/policy/rules_path.c
+	brain/policy/rules_command.c brain/policy/rules_word.c brain/policy/rules_wrap.c \
+	brain/policy/rules_pattern.c brain/policy/rules_path.c
 AIM_record := hands/front/record.c hands/front/calls_move.c hands/front/shell_move.c hands/front/spill_move.c \
 	hands/front/bash_move.c hands/front/background_move.c hands/front/exec_move.c
 AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \

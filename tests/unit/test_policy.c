@@ -345,6 +345,67 @@ START_TEST(commands_beyond_what_is_looked_at_are_denied)
 }
 END_TEST
 
+/* The pattern may be about more than one part. */
+START_TEST(denied_run_of_parts_is_denied_among_others)
+{
+	static const char *const before[] = { "", "echo a;", "echo a; ", "echo a\n", "echo a && ",
+		"cat <<E\nb\nE\n", "(" };
+	static const char *const after[] = { "", ";", "; echo a", "\necho a", " && echo a", "&",
+		")" };
+	static const struct {
+		const char *rule, *command;
+		bool denied;
+	} rows[] = {
+		{ "curl * | sh", "curl x | sh", true },
+		{ "curl *| sh", "curl x; y | sh", true },
+		{ "curl * | sh", "curl x | sh -x", false }, { "a; b:*", "a; b c", true },
+		{ "curl * | sh", "echo '; curl x | sh'", false },
+		{ "rm * /x", "rm -r /x", true }, { "rm * /x", "echo rm -r /x", false },
+		{ "b;c", "a;b;c", true }, { "b", "cat <<E\nb\nE", false },
+	};
+	char text[128];
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct policy_rules *r = policy_rules_new();
+
+		snprintf(text, sizeof(text), "Bash(%s)", rows[i].rule);
+		ck_assert_int_eq(policy_rules_add(r, POLICY_DENY, text, &err), 0);
+		for (size_t k = 0; k < ATS_ARRAY_LEN(before) * ATS_ARRAY_LEN(after); k++) {
+			const char *end = after[k % ATS_ARRAY_LEN(after)];
+
+			/* the line of a here-document ends it alone */
+			if (strstr(rows[i].command, "<<") != NULL && *end != '\0' && *end != '\n')
+				continue;
+			snprintf(text, sizeof(text), "%s%s%s", before[k / ATS_ARRAY_LEN(after)],
+			    rows[i].command, end);
+			ck_assert_msg((decide_command(r, text) == POLICY_DENY) == rows[i].denied,
+			    "%s: %s", rows[i].rule, text);
+		}
+		policy_rules_free(r);
+	}
+}
+END_TEST
+
+START_TEST(paths_that_cannot_be_looked_at_are_denied)
+{
+	struct policy_rules *r = rules("deny: Read(*.pem)");
+	size_t n = 3 * 4096;
+	char *args = malloc(n + 64);
+
+	for (unsigned i = 0; i < 2; i++) {
+		int at = sprintf(args, i == 0 ? "{\"file_path\":\"" : "{\"pattern\":\"/");
+
+		memset(args + at, 'x', n);
+		strcpy(args + at + n, "\"}");
+		ck_assert_int_eq(decide(r, i == 0 ? "Read" : "Glob", args), POLICY_DENY);
+		strcpy(args + at + 100, "\"}");
+		ck_assert_int_eq(decide(r, i == 0 ? "Read" : "Glob", args), POLICY_ALLOW);
+	}
+	free(args);
+	policy_rules_free(r);
+}
+END_TEST
+
 START_TEST(exec_is_a_command_of_its_words)
 {
 	struct policy_rules *r = rules("deny: Bash(rm:*)");
@@ -493,10 +554,20 @@ START_TEST(decisions_name_the_rule)
 		.args = { "{\"command\":\"rm x\"}", 18 } };
 	struct policy_decision d;
 	enum policy_default def;
+	char long_one[512] = "{\"command\":\"a=xxxxxxxxxxxxxxxx";
 
+	for (unsigned i = 0; i < 30; i++)
+		strcat(long_one, ";a=$a$a$a$a");
+	strcat(long_one, "\"}");
 	policy_decide(r, &call, POLICY_ALLOW_READS, &d);
 	ck_assert_str_eq(d.rule, "Bash(rm:*)");
 	ck_assert_str_eq(d.why, "permissions.deny: Bash(rm:*)");
+	ck_assert(!d.unseen);
+	call.args = (struct ats_slice){ long_one, strlen(long_one) };
+	policy_decide(r, &call, POLICY_ALLOW_READS, &d);
+	ck_assert_str_eq(d.why, "permissions.deny: Bash(rm:*) "
+			       "(the call cannot be looked at whole)");
+	ck_assert(d.unseen && d.effect == POLICY_DENY);
 	ck_assert(policy_default_parse("allow_reads", &def) && def == POLICY_ALLOW_READS);
 	ck_assert(!policy_default_parse("reads", &def));
 	policy_rules_free(r);
@@ -507,6 +578,7 @@ ATS_UNIT_MAIN("policy", rules_that_say_nothing_are_refused_with_a_text,
     rules_are_told_as_they_were_written, deny_wins_over_ask_and_ask_over_allow,
     names_are_of_tools_aliases_groups_and_beginnings, denied_command_is_found_in_every_part,
     allowed_command_is_allowed_in_every_part, patterns_of_commands_end_at_words,
-    commands_beyond_what_is_looked_at_are_denied, exec_is_a_command_of_its_words,
+    commands_beyond_what_is_looked_at_are_denied, denied_run_of_parts_is_denied_among_others,
+    paths_that_cannot_be_looked_at_are_denied, exec_is_a_command_of_its_words,
     patterns_of_files_are_those_of_gitignore, files_of_a_call_are_where_the_tool_takes_them,
     gateway_tools_are_decided_by_rule_then_permission_then_default, decisions_name_the_rule)
