@@ -68,6 +68,7 @@ TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)
 TLS_O := $(TLS_PIN_O) $(if $(filter no,$(TLS)),,common/tls.o common/wire_tls.o)
 DIAL_O := common/dial.o
 IPC_O := common/ipc.o
+CHILD_O := common/child.o common/child_tree.o common/tree.o
 CONF_O := common/conf.o common/json_comment.o
 TREE_O := common/json_tree.o
 CONFINE_O := common/confine/base.o common/confine/caps.o common/confine/seccomp.o common/confine/landlock.o \
@@ -81,7 +82,7 @@ POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/po
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 RELAYDIR_O := proto/relaydir.o proto/specs.o
 
-BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) common/child.o common/secret.o \
+BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
@@ -122,7 +123,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/init/scratch.o hands/init/init.o hands/init/next.o hands/init/newest.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o \
 	hands/worker/job.o hands/worker/warm.o hands/worker/monitor.o \
-	hands/worker/monitor_limits.o hands/worker/command.o hands/worker/shell.o hands/worker/ender.o hands/worker/tree.o \
+	hands/worker/monitor_limits.o hands/worker/command.o hands/worker/shell.o hands/worker/ender.o \
 	hands/worker/tty.o hands/confine/own_sockets.o hands/confine/own_place.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
 	hands/confine/view.o hands/confine/trees.o hands/confine/shellview.o hands/confine/scan.o hands/confine/scan_denied.o hands/confine/users.o \
 	hands/confine/filters.o hands/confine/apply.o hands/confine/vector.o \
@@ -131,7 +132,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/confine/cgroup_find.o
 SHIM := main rpc methods calls out relay_socket relay_dir
 SHIM_O := $(SHIM:%=hands/shim/%.o)
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(RELAYDIR_O) common/child.o \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(RELAYDIR_O) $(CHILD_O) \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines mcp_elicit mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
@@ -141,9 +142,9 @@ CTL := main commands data options output render run query start ask door session
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_redirect fetch_loop \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_requests mcp_message mcp_tools mcp_content \
 	mcp_stdio mcp_http sse
-GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) common/child.o \
+GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) $(CHILD_O) \
 	common/secret.o proto/brain.o $(GATEWAY:%=brain/gateway/%.o)
-ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o common/child.o proto/brain.o \
+ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
 HTTP := main options listen conn conn_out gate mcp message session exchange events link confine

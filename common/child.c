@@ -13,10 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/child_tree.h"
 #include "common/fd.h"
 
 #define CHILD_FDS_MAX 32
@@ -157,6 +159,14 @@ run_child(struct plan *p)
 	if (place_fds(p, &exec_fd) < 0)
 		give_up(p, "descriptors");
 	close_rest(p, exec_fd);
+	if (c->whole_tree && !ats_child_split())
+		give_up(p, "a process for its children");
+	for (size_t i = 0; i < c->nlimits; i++) {
+		const struct rlimit most = { c->limits[i].soft, c->limits[i].hard };
+
+		/* No reason to refuse it: they are for a program that runs away. */
+		(void)setrlimit((__rlimit_resource_t)c->limits[i].what, &most);
+	}
 	if (chdir(c->cwd != NULL ? c->cwd : "/") < 0)
 		give_up(p, "chdir");
 	if (exec_fd >= 0)

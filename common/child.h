@@ -14,6 +14,10 @@ struct ats_child_fd {
 	int from;	/* our descriptor, borrowed */
 	int to;		/* its number in the child */
 };
+struct ats_child_limit {
+	int what;			/* RLIMIT_CPU, ... */
+	unsigned long long soft, hard;
+};
 struct ats_child {
 	const char *path;		/* absolute */
 	int exec_fd;			/* > 0 wins over path (execveat) */
@@ -24,6 +28,13 @@ struct ats_child {
 	const char *cwd;		/* or NULL for "/" */
 	int death_signal;		/* PR_SET_PDEATHSIG, 0 none */
 	bool new_session;		/* setsid */
+	/* The program runs below a process of ours, which is the one that is returned: it ends
+	 * as the program does, after all that the program started was killed, also what has left
+	 * its session. SIGTERM to it (for death_signal, too) ends all; SIGKILL only it and the
+	 * program. */
+	bool whole_tree;
+	const struct ats_child_limit *limits;	/* of the program */
+	size_t nlimits;
 };
 /* fork + exec; reports an exec failure through a CLOEXEC pipe, so that an error here means
  * that nothing runs. Returns the pid in *ret_pid and, if ret_pidfd is not NULL, a pidfd. */

@@ -85,11 +85,13 @@ program_free(struct program *p)
 	free(p);
 }
 
-/* Its number is not reused before it was waited for, and so is its group's. */
+/* It, and all that it has started: see whole_tree of struct ats_child. Its number is not reused
+ * before it was waited for. */
 static void
-kill_group(const struct program *p)
+kill_tree(const struct program *p)
 {
-	(void)kill(-p->pid, SIGKILL);
+	(void)kill(p->pid, SIGTERM);
+	(void)kill(p->pid, SIGCONT);
 }
 
 void
@@ -98,7 +100,7 @@ program_kill(struct program *p)
 	if (p == NULL)
 		return;
 	p->silent = true;
-	kill_group(p);
+	kill_tree(p);
 	close_in(p);
 	drop_event(&p->readable);
 	drop_event(&p->said);
@@ -110,7 +112,7 @@ programs_free(struct programs *ps)
 	if (ps == NULL)
 		return;
 	while (ps->first != NULL) {
-		kill_group(ps->first);
+		kill_tree(ps->first);
 		while (waitpid(ps->first->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 		program_free(ps->first);
@@ -235,8 +237,7 @@ program_stderr(const struct program *p, char *out, size_t size)
 	return ats_log_quote(out, size, tail.data, tail.len);
 }
 
-/* Its group ends first, so that the pipes have an end; but what has left the group may hold them
- * still, therefore only what is there now is read. */
+/* All that held the pipes has ended. No more is read than they can hold. */
 static void
 on_ended(evutil_socket_t fd, short what, void *arg)
 {
@@ -245,7 +246,6 @@ on_ended(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	kill_group(p);
 	if (waitpid(p->pid, &status, WNOHANG) == 0)
 		return;
 	drop_event(&p->ended);
@@ -300,13 +300,18 @@ events(struct program *p)
 }
 
 static int
-run(struct program *p, char *const *argv, const int theirs[3], struct ats_err *err)
+run(struct program *p, char *const *argv, uint64_t cpu_s, const int theirs[3],
+    struct ats_err *err)
 {
 	const struct ats_gw_config *conf = &p->ps->g->conf;
 	struct program_env env = { 0 };
 	struct ats_child_fd fds[4] = { { theirs[0], 0 }, { theirs[1], 1 }, { theirs[2], 2 } };
+	const struct ats_child_limit limits[] = {
+		{ RLIMIT_DATA, PROGRAM_DATA_MAX, PROGRAM_DATA_MAX },
+		{ RLIMIT_CPU, cpu_s, cpu_s + 2 } };
 	struct ats_child c = { .path = argv[0], .argv = (const char *const *)argv, .fds = fds,
-		.nfds = 3, .cwd = conf->cwd, .death_signal = SIGKILL, .new_session = true };
+		.nfds = 3, .cwd = conf->cwd, .death_signal = SIGTERM, .new_session = true,
+		.whole_tree = true, .limits = limits, .nlimits = cpu_s > 0 ? 2 : 1 };
 	int secret ATS_CLEANUP_FD = -1, rc = program_env_make(p->ps->g, &env, err);
 
 	if (rc == 0 && conf->credential_fd >= 0) {
@@ -318,18 +323,6 @@ run(struct program *p, char *const *argv, const int theirs[3], struct ats_err *e
 		rc = ats_child_start(&c, &p->pid, &p->pidfd, err);
 	program_env_done(&env);
 	return rc;
-}
-
-/* Its own limits can be no reason to refuse it: they are for a program that runs away. */
-static void
-limit(const struct program *p, uint64_t cpu_s)
-{
-	const struct rlimit cpu = { cpu_s, cpu_s + 2 },
-			    data = { PROGRAM_DATA_MAX, PROGRAM_DATA_MAX };
-
-	if (cpu_s > 0)
-		(void)prlimit(p->pid, RLIMIT_CPU, &cpu, NULL);
-	(void)prlimit(p->pid, RLIMIT_DATA, &data, NULL);
 }
 
 int
@@ -347,18 +340,17 @@ program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
 	ats_buf_init(&p->stderr_tail, STDERR_KEPT + mask_longest(ps->g->mask));
 	rc = pipes(p, theirs, err);
 	if (rc == 0)
-		rc = run(p, argv, theirs, err);
+		rc = run(p, argv, cpu_s, theirs, err);
 	for (int i = 0; i < 3; i++)
 		ats_fd_close(&theirs[i]);
 	if (rc < 0) {
 		program_free(p);
 		return rc;
 	}
-	limit(p, cpu_s);
 	p->next = ps->first;
 	ps->first = p;
 	if (events(p) < 0) {
-		kill_group(p);
+		kill_tree(p);
 		(void)waitpid(p->pid, NULL, 0);
 		program_free(p);
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");

@@ -2,7 +2,7 @@
  *
  * The user's own programs: a command of a tool, or an MCP server. Each has a session of its own,
  * three pipes, a clean environment with what the configuration adds, and the credential where the
- * configuration says. Its group ends with it. */
+ * configuration says. All that it started ends with it. */
 #ifndef ATS_GATEWAY_PROGRAM_H
 #define ATS_GATEWAY_PROGRAM_H
 
@@ -36,7 +36,7 @@ ATS_NODISCARD int program_start(struct programs *ps, char *const *argv, uint64_t
  * -ATS_E_NOMEM. */
 ATS_NODISCARD int program_write(struct program *p, const void *s, size_t n);
 void program_close_stdin(struct program *p);	/* after what is queued */
-/* SIGKILL to its group; nothing more is heard of it. NULL is fine. */
+/* Ends it and all that it has started; nothing more is heard of it. NULL is fine. */
 void program_kill(struct program *p);
 /* The end of its stderr, masked and quoted, in out; returns out. */
 const char *program_stderr(const struct program *p, char *out, size_t size);

@@ -30,7 +30,7 @@
 #include "hands/init/next.h"
 #include "hands/init/roles.h"
 #include "hands/init/start.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 
 #define RESTARTS_MAX 5		/* of zygotes, within */
 #define RESTARTS_MS 10000

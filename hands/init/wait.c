@@ -16,7 +16,7 @@
 #include "hands/init/accept.h"
 #include "hands/init/newest.h"
 #include "hands/init/relay.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 
 struct child {
 	pid_t pid;

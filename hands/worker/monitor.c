@@ -28,7 +28,7 @@
 #include "hands/worker/command.h"
 #include "hands/worker/job.h"
 #include "hands/worker/shell.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 #include "hands/worker/tty.h"
 
 #define SMALL_JOB (16u << 10)

@@ -9,7 +9,7 @@
 #include "hands/worker/job.h"
 #include "hands/worker/monitor_limits.h"
 #include "hands/confine/own_sockets.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 #include "hands/worker/tty.h"
 #include "hands/worker/zygote.h"
 

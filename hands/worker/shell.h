@@ -7,7 +7,7 @@
 #define ATS_HANDS_WORKER_SHELL_H
 
 #include "hands/confine/own_sockets.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 #include "hands/worker/zygote.h"
 
 struct shell_plan {

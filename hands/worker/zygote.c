@@ -29,7 +29,7 @@
 #include "hands/match/ignore.h"
 #include "hands/worker/job.h"
 #include "hands/worker/monitor.h"
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 #include "hands/worker/warm.h"
 #include "hands/worker/worker.h"
 

@@ -50,6 +50,7 @@ class Gateway:
         self.name = name
         self.log = tempfile.TemporaryFile()
         self.sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.status = 0             # how it is to end
         self.proc = subprocess.Popen(
             [sys.executable, "-c", _AS_3, str(theirs.fileno()), ats.program("ats-gateway"), name],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
@@ -94,7 +95,7 @@ class Gateway:
         left = ats.wait_gone(below, 10)
         said = self.log_text()
         self.log.close()
-        ats.equal(self.proc.returncode, 0, "its exit status\n" + said[-3000:])
+        ats.equal(self.proc.returncode, self.status, "its exit status\n" + said[-3000:])
         ats.equal(left, [], "processes that it left")
 
     def log_text(self):

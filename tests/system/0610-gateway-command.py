@@ -21,6 +21,11 @@ def sleeps(g):
     return [p for p in ats.descendants(g.proc.pid) if ats.comm(p) == "sleep"]
 
 
+def of_mark(mark):
+    """Processes that were given the word mark, wherever they are now."""
+    return [p for p in ats.parents() if mark in ats.cmdline(p).split()]
+
+
 def conf(**tools):
     return {"kind": "command", "tools": tools}
 
@@ -110,6 +115,39 @@ def _():
             ats.check(ats.alive(p), "a zombie")
         g.order("hang")
         ats.until(lambda: sleeps(g), "a sleep")
+
+
+# Leaves group, session and parent, and says when it has: its stdout is not that of the call.
+DAEMON = ("setsid sh -c '(exec >/dev/null 2>&1 </dev/null; exec setsid sleep %s) & echo there'"
+          " | head -n 1; ")
+
+
+@ats.test("what left its group and session ends with its program, and no other does", home=False)
+def _():
+    # No two runs at once have the same number.
+    marks = ["%d.%d" % (1000 + i, os.getpid()) for i in range(4)]
+    c = conf(now=sh(DAEMON % marks[0] + "echo now"),
+             hang=sh(DAEMON % marks[1] + "sleep 1000"),
+             fails=sh(DAEMON % marks[2] + "kill -9 $$"),
+             other=sh(DAEMON % marks[3] + "sleep 1000"))
+    with Gateway(c) as g:
+        g.order("other")
+        ats.until(lambda: of_mark(marks[3]), "the other's daemon")
+        ats.equal(g.call("now").text, "there\nnow\n")
+        ats.equal(of_mark(marks[0]), [])
+        ats.equal(g.call("fails").json["exit_code"], 9)
+        ats.equal(of_mark(marks[2]), [])
+        call = g.order("hang")
+        ats.until(lambda: of_mark(marks[1]), "a daemon")
+        g.cancel(call)
+        ats.equal(g.result(call).code, "cancelled")
+        ats.until(lambda: not of_mark(marks[1]), "the cancelled one's daemon ends")
+        ats.check(of_mark(marks[3]), "the other's daemon was killed")
+        ats.equal(g.call("now", ms=5000).text, "there\nnow\n")
+        g.proc.kill()
+        g.status = -9
+        g.proc.wait()
+        ats.until(lambda: not of_mark(marks[3]), "all end with their gateway, however that ends")
 
 
 @ats.test("output without end neither blocks nor grows", home=False)

@@ -149,6 +149,70 @@ START_TEST(child_dies_with_its_parent)
 }
 END_TEST
 
+START_TEST(whole_tree_ends_with_its_program)
+{
+	static const struct {
+		const char *script;
+		int status;		/* as of waitpid(2) */
+	} rows[] = {
+		{ "setsid sh -c 'setsid sleep 1000 & sleep 1000' & exit 7", 7 << 8 },
+		{ "(setsid sleep 1000 &); kill -9 $$", SIGKILL },
+		{ "exit 0", 0 },
+	};
+	const char *argv[] = { "sh", "-c", NULL, NULL }, *env[] = { "PATH=/usr/bin:/bin", NULL };
+	struct ats_err err = { 0 };
+	int p[2], status;
+	char byte;
+	pid_t pid;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct ats_child_fd fds[] = { { 0, 5 } };
+		struct ats_child c = { .path = "/bin/sh", .argv = argv, .env = env, .fds = fds,
+			.nfds = 1, .whole_tree = true };
+
+		argv[2] = rows[i].script;
+		ck_assert_int_eq(ats_fd_pipe(p, 0), 0);
+		fds[0].from = p[1];
+		ck_assert_msg(ats_child_start(&c, &pid, NULL, &err) == 0, "%s", err.text);
+		close(p[1]);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert_int_eq(status, rows[i].status);
+		ck_assert_int_eq(ats_fd_read(p[0], &byte, 1), 0);	/* nobody holds it */
+		close(p[0]);
+	}
+}
+END_TEST
+
+START_TEST(whole_tree_ends_at_a_signal)
+{
+	const char *argv[] = { "sh", "-c", "setsid sh -c 'echo; sleep 1000' & sleep 1000", NULL },
+		   *env[] = { "PATH=/usr/bin:/bin", NULL };
+	struct ats_child_fd fds[] = { { 0, 1 } };
+	struct ats_child c = { .path = "/bin/sh", .argv = argv, .env = env, .fds = fds, .nfds = 1,
+		.whole_tree = true };
+	struct ats_err err = { 0 };
+	int p[2], status;
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_eq(ats_fd_pipe(p, 0), 0);
+	fds[0].from = p[1];
+	ck_assert_msg(ats_child_start(&c, &pid, NULL, &err) == 0, "%s", err.text);
+	close(p[1]);
+	ck_assert_int_eq(ats_fd_read(p[0], &byte, 1), 1);	/* it is there */
+	ck_assert_int_eq(kill(pid, SIGTERM), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, SIGKILL);
+	ck_assert_int_eq(ats_fd_read(p[0], &byte, 1), 0);
+	close(p[0]);
+	c.path = "/nonexistent/x";
+	ck_assert_int_eq(ats_child_start(&c, &pid, NULL, &err), -ATS_E_NOENT);
+	ck_assert_ptr_nonnull(strstr(err.text, "/nonexistent/x: exec"));
+	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+END_TEST
+
 ATS_UNIT_MAIN("child", start_gives_the_named_descriptors_and_no_other,
     start_resets_signals_and_starts_a_session, start_reports_what_cannot_be_executed,
-    start_executes_a_descriptor, child_dies_with_its_parent)
+    start_executes_a_descriptor, child_dies_with_its_parent, whole_tree_ends_with_its_program,
+    whole_tree_ends_at_a_signal)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The processes of a call where there is no pid namespace: found from /proc, ended whole. */
-#include "hands/worker/tree.h"
+#include "common/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

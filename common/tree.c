@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processes of a call, from /proc. Runs in monitors; the names are the tools' own and
- * may hold anything. */
-#include "hands/worker/tree.h"
+ * The processes of a call, from /proc. Runs in monitors, and above programs of gateways; the names
+ * are the tools' own and may hold anything. */
+#include "common/tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  *
  * All processes of a call. In a pid namespace that is everybody but us; elsewhere the
  * descendants of this process, which must be a subreaper. */
-#ifndef ATS_HANDS_WORKER_TREE_H
-#define ATS_HANDS_WORKER_TREE_H
+#ifndef ATS_COMMON_TREE_H
+#define ATS_COMMON_TREE_H
 
 #include <stddef.h>
 #include <stdint.h>
