@@ -158,6 +158,8 @@ write_ours(struct ats_json_w *w, enum call_form form, uint64_t call, const struc
 	if (o->output.p != NULL)
 		ats_json_w_raw(w, "output", o->output.p, o->output.n);
 	write_exit(w, o);
+	if (o->ctx_delta.p != NULL)
+		ats_json_w_raw(w, "ctx_delta", o->ctx_delta.p, o->ctx_delta.n);
 	ats_json_w_object(w, "timings");
 	ats_json_w_u64(w, "queue_us", o->queue_us);
 	ats_json_w_u64(w, "run_us", o->run_us);

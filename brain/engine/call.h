@@ -32,6 +32,7 @@ struct waiter {
 	struct asker *asker;
 	enum call_form form;
 	bool progress;
+	bool wants_ctx;			/* its answer tells what the session holds now */
 	uint64_t progress_us;		/* when the last was sent */
 	uint64_t progress_n;
 	const char *token;		/* raw JSON, in id[] */
@@ -131,6 +132,7 @@ struct call_ask {			/* all borrowed */
 	enum call_form form;		/* CALL_FORM_VALIDATE: only the tool's checks */
 	struct ats_slice rpc_id, progress_token;	/* raw JSON; token may be empty */
 	struct exec *exec;		/* taken on success */
+	struct ats_slice ctx;		/* scanned: what a runtime says (ctx_host.h), or p == NULL */
 };
 /* Takes a request: finds the call of the same key, its answer in the journal, or makes a
  * new one. 0: the waiter is answered now or later. Negative: nothing was taken, the caller

@@ -8,6 +8,8 @@
 
 #include "brain/engine/cache.h"
 #include "brain/engine/call.h"
+#include "brain/engine/ctx.h"
+#include "brain/engine/ctx_host.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
@@ -134,12 +136,29 @@ reused(struct ats_err *err)
 	return ats_err_set(err, ATS_E_ID_REUSED, "%s", ats_err_text(ATS_E_ID_REUSED));
 }
 
+/* What the session holds now; without memory the answer goes without it. */
+static void
+write_ctx(const struct call_ask *ask, struct ats_buf *out)
+{
+	struct ctx_named named;
+
+	if (ask->ctx.p == NULL || ask->tool == NULL || ask->form != CALL_FORM_ATS)
+		return;
+	ctx_name(ask->tool, ask->session->cwd, ask->input, &named);
+	(void)!ctx_host_write(ask->session, ask->tool, named.path, out);
+}
+
 static void
 answer_now(const struct call_ask *ask, uint64_t call, const struct outcome *o)
 {
 	char id[RPC_ID_MAX + 1];
-	struct call_answer a = { .form = ask->form, .id = id, .call = call, .outcome = o };
+	struct outcome with = *o;
+	struct call_answer a = { .form = ask->form, .id = id, .call = call, .outcome = &with };
+	struct ats_buf ctx ATS_CLEANUP_BUF = { 0 };
 
+	ats_buf_init(&ctx, CTX_HOST_MAX);
+	write_ctx(ask, &ctx);
+	with.ctx_delta = (struct ats_slice){ ctx.len > 0 ? ctx.data : NULL, ctx.len };
 	memcpy(id, ask->rpc_id.p, ask->rpc_id.n);
 	id[ask->rpc_id.n] = '\0';
 	ask->asker->answer(ask->asker, &a);
@@ -350,5 +369,12 @@ call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 	if (calls_count(e->calls) >= e->set.calls_max ||
 	    ask->asker->nwaiters >= e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
+	/* Only of a new call: one that is asked for again has moved the session on. */
+	if (ask->ctx.p != NULL) {
+		rc = ctx_host_take(ask->session, ask->ctx, err);
+		if (rc < 0)
+			return rc;
+		sessions_touch(e->sessions, ask->session);
+	}
 	return ask_new(e, ask, keyed ? key : NULL, digest, err);
 }

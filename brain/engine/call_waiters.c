@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "brain/engine/call.h"
+#include "brain/engine/ctx_host.h"
 #include "brain/engine/sessions.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -29,6 +30,7 @@ call_waiter_add(struct call *c, const struct call_ask *ask)
 	w->call = c;
 	w->asker = ask->asker;
 	w->form = ask->form;
+	w->wants_ctx = ask->ctx.p != NULL;
 	TAILQ_INSERT_TAIL(&c->waiters, w, of_call);
 	TAILQ_INSERT_TAIL(&ask->asker->waiters, w, of_asker);
 	ask->asker->nwaiters++;
@@ -75,13 +77,24 @@ call_asker_gone(struct asker *a)
 	}
 }
 
+/* Without memory the answer goes without it. */
+static void
+write_ctx(const struct call *c, struct ats_buf *out)
+{
+	if (out->len == 0 && c->session != NULL && c->tool != NULL && !c->validate)
+		(void)!ctx_host_write(c->session, c->tool, c->path == NULL ? "" : c->path, out);
+}
+
 void
 call_tell_waiters(struct call *c, const struct outcome *o)
 {
-	struct call_answer a = { .call = c->id, .outcome = o };
+	struct outcome with = *o;
+	struct call_answer a = { .call = c->id, .outcome = &with };
+	struct ats_buf ctx ATS_CLEANUP_BUF = { 0 };
 	char *notice = NULL;
 	struct waiter *w;
 
+	ats_buf_init(&ctx, CTX_HOST_MAX);
 	if (c->session != NULL && !TAILQ_EMPTY(&c->waiters) && c->exec == NULL &&
 	    !c->validate && c->gateway == NULL) {
 		notice = c->session->notice;
@@ -96,6 +109,11 @@ call_tell_waiters(struct call *c, const struct outcome *o)
 		a.form = w->form;
 		a.id = w->id;
 		a.notice = notice;
+		with.ctx_delta = (struct ats_slice){ NULL, 0 };
+		if (w->wants_ctx)
+			write_ctx(c, &ctx);
+		if (w->wants_ctx && ctx.len > 0)
+			with.ctx_delta = (struct ats_slice){ ctx.data, ctx.len };
 		w->asker->answer(w->asker, &a);
 		free(w);
 	}

@@ -191,6 +191,7 @@ tool_request(struct rpc *r, enum call_form form)
 		{ "timeout_ms", RPC_U64, false, DAY_MS, &ask.timeout_ms },
 		{ "session", RPC_STR, false, sizeof(session), session },
 		{ "_meta", RPC_OBJECT, false, 0, &meta },
+		{ "ctx", RPC_OBJECT, false, 0, &ask.ctx },
 		{ "fds", RPC_ARRAY, false, 0, &fds },
 	};
 	/* A check gives no data. */

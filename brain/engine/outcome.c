@@ -53,6 +53,7 @@ outcome_dup(const struct outcome *o)
 	if (copy == NULL)
 		return NULL;
 	*copy = *o;
+	copy->ctx_delta = (struct ats_slice){ NULL, 0 };
 	at = (char *)(copy + 1);
 	copy_slice(&at, &copy->payload);
 	copy_slice(&at, &copy->blocks);

@@ -22,6 +22,7 @@ struct outcome {
 	uint64_t exit_code;
 	bool has_exit_code;
 	uint64_t queue_us, run_us, total_us;
+	struct ats_slice ctx_delta;	/* for who asked for it, or p == NULL; never kept */
 };
 
 const char *outcome_name(enum outcome_kind kind);

@@ -3,6 +3,7 @@
  * ctxIn and ctxDelta: what an input names, what a sandbox may say. */
 #include "brain/engine/ctx.h"
 
+#include "brain/engine/ctx_host.h"
 #include "brain/engine/sessions.h"
 #include "tests/lib/unit.h"
 
@@ -183,6 +184,78 @@ START_TEST(ctx_delta_apply_takes_what_is_the_calls_to_say)
 }
 END_TEST
 
+#define READ(path, hash) "{\"path\":\"" path "\",\"size\":3,\"mtime_ns\":4,\"sha256\":\"" hash "\"}"
+static const struct {
+	const char *ctx, *why;		/* why: NULL when it is taken */
+	const char *cwd;
+	size_t files;
+} hosts[] = {
+	{ "{\"cwd\":\"/ws\"}", NULL, "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\"}", NULL, "/ws/sub", 0 },
+	{ "{\"cwd\":\"/tmp\",\"reads\":[" READ("/ws/f", HASH) "]}", NULL, "/tmp", 1 },
+	{ "{\"cwd\":\"/ws\",\"reads\":[" READ("/ws/f", "") "]}", NULL, "/ws", 1 },
+	{ "{}", "cwd", "/ws", 0 },
+	{ "{\"cwd\":\"/ws-evil\"}", "ctx.cwd", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/../etc\"}", "ctx.cwd", "/ws", 0 },
+	{ "{\"cwd\":\"sub\"}", "ctx.cwd", "/ws", 0 },
+	{ "{\"cwd\":\"/ws\",\"env\":[\"A=b\"]}", "ctx.env", "/ws", 0 },
+	{ "{\"cwd\":\"/ws\",\"plan\":\"a.md\"}", "plan", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":{}}", "reads", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":[" READ("/ws/f", HASH) "," READ("f", HASH) "]}", "reads",
+	    "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":[" READ("/ws/./f", HASH) "]}", "reads", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":[" READ("/ws/f", "AB") "]}", "reads", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":[1]}", "object", "/ws", 0 },
+	{ "{\"cwd\":\"/ws/sub\",\"reads\":[{\"path\":\"/ws/f\"}]}", "required", "/ws", 0 },
+};
+
+START_TEST(ctx_host_take_is_all_or_nothing)
+{
+	struct ats_err err;
+	struct session *s;
+	int rc;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(hosts); i++) {
+		s = session();
+		err = (struct ats_err){ 0 };
+		rc = ctx_host_take(s, slice(hosts[i].ctx), &err);
+		ck_assert_int_eq(rc, hosts[i].why == NULL ? 0 : -ATS_E_FIELD);
+		ck_assert_msg(hosts[i].why == NULL || strstr(err.text, hosts[i].why) != NULL,
+		    "%s: %s", hosts[i].ctx, err.text);
+		ck_assert_str_eq(s->cwd, hosts[i].cwd);
+		ck_assert_uint_eq(session_read_find(s, "/ws/f") != NULL, hosts[i].files);
+		ck_assert_int_lt(ctx_host_take(s, slice(hosts[i].ctx), NULL), 1);
+		session_free(s);
+	}
+}
+END_TEST
+
+START_TEST(ctx_host_write_says_what_such_a_call_may_have_changed)
+{
+	struct session *s = session();
+	struct ats_buf out;
+
+	ck_assert_int_eq(session_read_put(s, "/ws/f", 3, 4, HASH, true), 0);
+	ck_assert_int_eq(session_shell_add(s, "bash_1"), 0);
+	ats_buf_init(&out, 4096);
+	ck_assert_int_eq(ctx_host_write(s, ats_tool_find("Read"), "/ws/f", &out), 0);
+	ck_assert_str_eq(out.data, "{\"cwd\":\"/ws\",\"reads\":[" READ("/ws/f", HASH) "]}");
+	ats_buf_reset(&out);
+	ck_assert_int_eq(ctx_host_write(s, ats_tool_find("Bash"), "", &out), 0);
+	ck_assert_str_eq(out.data, "{\"cwd\":\"/ws\",\"shells\":[\"bash_1\"]}");
+	ats_buf_reset(&out);
+	ck_assert_int_eq(ctx_host_write(s, ats_tool_find("Edit"), "/ws/g", &out), 0);
+	ck_assert_str_eq(out.data, "{\"cwd\":\"/ws\"}");
+	ats_buf_done(&out);
+	ats_buf_init(&out, 8);
+	ck_assert_int_lt(ctx_host_write(s, ats_tool_find("Edit"), "", &out), 0);
+	ck_assert_uint_eq(out.len, 0);
+	ats_buf_done(&out);
+	session_free(s);
+}
+END_TEST
+
 ATS_UNIT_MAIN("engine_ctx", ctx_name_of_each_tool_is_the_normalised_path,
     ctx_cwd_allowed_knows_whole_components_only, ctx_in_write_carries_only_the_named_file,
-    ctx_delta_apply_takes_what_is_the_calls_to_say)
+    ctx_delta_apply_takes_what_is_the_calls_to_say, ctx_host_take_is_all_or_nothing,
+    ctx_host_write_says_what_such_a_call_may_have_changed)
