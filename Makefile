@@ -79,7 +79,7 @@ RULES_O := brain/policy/rules.o brain/policy/rules_read.o brain/policy/rules_com
 	brain/policy/rules_pattern.o brain/policy/rules_path.o
 POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/policy/grants.o \
 	brain/policy/approvals.o
-PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
+PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/ctx.o proto/tools.o proto/prove.o
 RELAYDIR_O := proto/relaydir.o proto/specs.o
 
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \

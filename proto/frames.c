@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of frames.def and ctx.def as C tables, the gate, and the digest of all tables.
+ * The rows of frames.def as C tables, the gate, and the digest of all tables.
  * Runs in engine and front, on each header that a peer sends. */
 #include "proto/msg.h"
 
@@ -79,34 +79,6 @@ enum errors_are_unique {
 #include "proto/errors.def"
 #undef ATS_ERROR
 };
-
-#define STRUCT(name, wire, doc) static const struct ats_field fields_##name[] = {
-#define FIELD(frame, member, type, req, max, doc)                                        \
-	ATS_ROW(struct ats_##frame, member, #member, type, req, 0, max, doc)
-#define END(name)                                                                        \
-	ATS_ROW_LAST                                                                     \
-	}                                                                                \
-	;                                                                                \
-	ATS_SHAPE_CHECK(fields_##name);
-#include "proto/ctx.def"
-#undef STRUCT
-#undef FIELD
-#undef END
-#define FIELD(frame, member, type, req, max, doc)
-#define END(name)
-#define STRUCT(name, wire, doc)                                                          \
-	const struct ats_shape ats_shape_##name =                                        \
-	    ATS_SHAPE(wire, fields_##name, struct ats_##name, doc);
-#include "proto/ctx.def"
-#undef STRUCT
-#define STRUCT(name, wire, doc) &ats_shape_##name,
-const struct ats_shape *const ats_ctx_shapes[] = {
-#include "proto/ctx.def"
-	NULL
-};
-#undef STRUCT
-#undef FIELD
-#undef END
 
 /* ---- gate ----------------------------------------------------------------------- */
 int

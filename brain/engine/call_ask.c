@@ -140,11 +140,11 @@ reused(struct ats_err *err)
 static void
 write_ctx(const struct call_ask *ask, struct ats_buf *out)
 {
-	struct ctx_named named;
+	struct ats_ctx_named named;
 
 	if (ask->ctx.p == NULL || ask->tool == NULL || ask->form != CALL_FORM_ATS)
 		return;
-	ctx_name(ask->tool, ask->session->cwd, ask->input, &named);
+	ats_ctx_name(ask->tool, ask->session->cwd, ask->input, &named);
 	(void)!ctx_host_write(ask->session, ask->tool, named.path, out);
 }
 

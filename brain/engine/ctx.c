@@ -19,71 +19,6 @@ names_files(const struct ats_tool_row *tool)
 	return tool->profile == ATS_PROFILE_READ || tool->profile == ATS_PROFILE_WRITE;
 }
 
-static void
-name_path(const char *cwd, const struct ats_json_val *v, char *ret)
-{
-	struct ats_buf text;
-	const char *p;
-	int rc;
-
-	ats_buf_init(&text, 2 * ATS_PATH_MAX);
-	if (ats_json_to_str(v, &text) == 0 && text.len > 0) {
-		p = text.data;
-		if (p[0] == '~' && (p[1] == '\0' || p[1] == '/')) {
-			cwd = CTX_HOME;
-			p += p[1] == '/' ? 2 : 1;
-			while (*p == '/')
-				p++;
-			if (*p == '\0')
-				p = ".";
-		}
-		rc = ats_path_join(cwd, p, ret, ATS_PATH_MAX);
-		if (rc < 0)
-			ret[0] = '\0';
-	}
-	ats_buf_done(&text);
-}
-
-/* Numeric strings count as numbers, as they do in hands. */
-static uint64_t
-name_number(const struct ats_json_val *v)
-{
-	struct ats_json_val inner = *v;
-	uint64_t n;
-
-	if (v->type == ATS_JSON_STRING && v->raw.n > 2) {
-		inner.raw.p++;
-		inner.raw.n -= 2;
-		inner = ats_json_value(inner.raw);
-		if (strspn(inner.raw.p, "0123456789") < inner.raw.n)
-			return 0;
-	}
-	if (inner.type != ATS_JSON_NUMBER || ats_json_to_u64(&inner, &n) < 0)
-		return 0;
-	return n;
-}
-
-void
-ctx_name(const struct ats_tool_row *tool, const char *cwd, struct ats_slice args,
-    struct ctx_named *ret)
-{
-	const struct ats_field *f;
-	struct ats_json_val v;
-	size_t i;
-
-	ret->path[0] = '\0';
-	ret->timeout_ms = 0;
-	for (i = 0; i < tool->input.nfields; i++) {
-		f = &tool->input.fields[i];
-		if (f->role == ATS_ROLE_NONE || !ats_json_get(args, f->name, &v))
-			continue;
-		if (f->role == ATS_ROLE_TIMEOUT)
-			ret->timeout_ms = name_number(&v);
-		else if (v.type == ATS_JSON_STRING)
-			name_path(cwd, &v, ret->path);
-	}
-}
-
 int
 ctx_in_write(struct session *s, const char *cwd, const char *path, const char *term,
     struct ats_buf *out)
@@ -114,18 +49,6 @@ ctx_in_write(struct session *s, const char *cwd, const char *path, const char *t
 	}
 	ats_json_w_end(&w);
 	return w.rc;
-}
-
-bool
-ctx_cwd_allowed(const char *workspace, const char *cwd)
-{
-	char normal[ATS_PATH_MAX];
-
-	if (cwd[0] != '/' || ats_path_join("/", cwd, normal, sizeof(normal)) < 0 ||
-	    strcmp(normal, cwd) != 0)
-		return false;
-	return ats_path_is_within(workspace, cwd) || ats_path_is_within(CTX_TMP, cwd) ||
-	    ats_path_is_within(CTX_HOME, cwd) || ats_path_is_within(CTX_SPILL, cwd);
 }
 
 static bool
@@ -203,7 +126,7 @@ ctx_delta_apply(struct session *s, const struct ats_tool_row *tool, const char *
 	if (rc < 0)
 		return rc;
 	if (d.cwd != NULL && strcmp(d.cwd, s->cwd) != 0) {
-		if (shell && ctx_cwd_allowed(s->workspace, d.cwd))
+		if (shell && ats_ctx_cwd_allowed(s->workspace, d.cwd))
 			session_cwd_set(s, d.cwd);
 		else
 			*ret_dropped = "a cwd that is out of the roots or not this tool's to set";

@@ -6,30 +6,14 @@
 #ifndef ATS_ENGINE_CTX_H
 #define ATS_ENGINE_CTX_H
 
-#include "proto/tools.h"
-
-#define CTX_HOME "/home/agent"
-#define CTX_TMP "/tmp"
-#define CTX_SPILL "/run/ats/spill"
+#include "proto/ctx.h"
 
 struct session;
 
-/* What an input says that the engine must know. */
-struct ctx_named {
-	char path[4096];	/* the FILE parameter, joined with cwd and normalised; "" if none */
-	uint64_t timeout_ms;	/* the TIMEOUT parameter; 0 if none */
-};
-/* args: a scanned JSON object. A FILE parameter that cannot be a path counts as none: hands
- * refuses it with a text for the model. */
-void ctx_name(const struct ats_tool_row *tool, const char *cwd, struct ats_slice args,
-    struct ctx_named *ret);
 /* Appends the ctx_in object: cwd (NULL: the session's), the session's entry for path ("" for
  * none), and TERM ("" for none). */
 ATS_NODISCARD int ctx_in_write(struct session *s, const char *cwd, const char *path,
     const char *term, struct ats_buf *out);
-/* Whether a directory may be a session's cwd in this workspace: absolute, normalised,
- * within the workspace, /tmp or HOME. */
-bool ctx_cwd_allowed(const char *workspace, const char *cwd);
 /* Checks delta (JSON text) and applies to the session what holds. path is what the input
  * named. What is well formed but not this call's to say is dropped; *ret_dropped says what
  * (static text) or is NULL. -ATS_E_FIELD and others: malformed, the link must end. */

@@ -75,7 +75,7 @@ check(const struct session *s, const struct ats_CTX_IN *in, struct ats_err *err)
 {
 	if (in->n_env > 0)
 		return ats_err_set(err, ATS_E_FIELD, "ctx.env: not a client's to set");
-	if (!ctx_cwd_allowed(s->workspace, in->cwd))
+	if (!ats_ctx_cwd_allowed(s->workspace, in->cwd))
 		return ats_err_set(err, ATS_E_FIELD,
 		    "ctx.cwd: not a directory of the session's workspace");
 	return 0;

@@ -36,7 +36,7 @@ permit_on_rule(struct engine *e, uint64_t effect, const char *text)
 static enum policy_effect
 decide(const struct call *c, struct policy_decision *ret)
 {
-	struct policy_call call = { .kind = POLICY_SANDBOX, .home = CTX_HOME };
+	struct policy_call call = { .kind = POLICY_SANDBOX, .home = ATS_PLACE_HOME };
 
 	if (c->e->rules == NULL || c->session == NULL || c->input == NULL)
 		return POLICY_ALLOW;

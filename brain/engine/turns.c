@@ -24,12 +24,12 @@ void
 turns_look_at_input(struct call *c)
 {
 	struct ats_slice input = { c->input, c->input_len };
-	struct ctx_named named;
+	struct ats_ctx_named named;
 
 	if (c->looked_at)
 		return;
 	c->looked_at = true;
-	ctx_name(c->tool, c->session->cwd, input, &named);
+	ats_ctx_name(c->tool, c->session->cwd, input, &named);
 	/* A retry is about the file of the first time. */
 	if (c->attempt == 0 && c->path != NULL && strcmp(c->path, named.path) != 0) {
 		turns_leave(c);

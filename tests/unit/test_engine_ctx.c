@@ -57,11 +57,11 @@ START_TEST(ctx_name_of_each_tool_is_the_normalised_path)
 		{ "Bash", "{\"command\":\"x\",\"timeout\":null}", "", 0 },
 		{ "Read", "{\"file_path\":\"a\",\"timeout\":9}", "/ws/sub/a", 0 },
 	};
-	struct ctx_named n;
+	struct ats_ctx_named n;
 	size_t i;
 
 	for (i = 0; i < ATS_ARRAY_LEN(rows); i++) {
-		ctx_name(ats_tool_find(rows[i].tool), "/ws/sub", slice(rows[i].args), &n);
+		ats_ctx_name(ats_tool_find(rows[i].tool), "/ws/sub", slice(rows[i].args), &n);
 		ck_assert_str_eq(n.path, rows[i].path);
 		ck_assert_uint_eq(n.timeout_ms, rows[i].timeout);
 	}
@@ -84,7 +84,7 @@ START_TEST(ctx_cwd_allowed_knows_whole_components_only)
 	size_t i;
 
 	for (i = 0; i < ATS_ARRAY_LEN(rows); i++)
-		ck_assert_msg(ctx_cwd_allowed("/ws", rows[i].cwd) == rows[i].ok, "%s",
+		ck_assert_msg(ats_ctx_cwd_allowed("/ws", rows[i].cwd) == rows[i].ok, "%s",
 		    rows[i].cwd);
 }
 END_TEST
