@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * fork + exec with named descriptors and a named environment. Runs in the spawner, in
- * hands' init, in the shell zygote and in atsctl; nothing a peer says reaches it unchecked.
+ * hands' init, in the shell zygote, in atsctl and in programs that use libats, threads or not;
+ * nothing a peer says reaches it unchecked.
  * Between fork and exec only system calls are made: no allocation, no logging. */
 #include "common/child.h"
 
@@ -183,7 +184,7 @@ static int
 plan_make(struct plan *p, const struct ats_child *c)
 {
 	if (c->nfds > CHILD_FDS_MAX || c->argv == NULL || c->env == NULL ||
-	    (c->path == NULL && c->exec_fd <= 0))
+	    (c->path == NULL && c->exec_fd <= 0) || (c->quiet && c->death_signal != 0))
 		return -ATS_E_INVAL;
 	*p = (struct plan){ .c = c, .parent = getpid(), .high = 3, .nkeep = 3,
 		.keep = { 0, 1, 2 } };
@@ -213,12 +214,37 @@ await_exec(int report, pid_t pid, const char *name, struct ats_err *err)
 
 	if (rc == -ATS_E_EOF)		/* a report is written whole or not at all */
 		return 0;
-	(void)waitpid(pid, NULL, 0);
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
 	if (rc < 0)
 		return ats_err_set(err, ATS_E_SYS, "%s: the child did not report", name);
 	f.step[sizeof(f.step) - 1] = '\0';
 	errno = f.error;
 	return ats_err_sys(err, "%s: %s", name, f.step);
+}
+
+/* Without the handlers that a program may have for its forks. Its end raises that signal; with 0
+ * none, and only a wait with __WALL finds it, as long as it executes nothing. */
+static pid_t
+fork_without(unsigned long exit_signal)
+{
+	return (pid_t)syscall(SYS_clone, exit_signal, NULL, NULL, NULL, 0UL);
+}
+
+/* The process between us and a quiet child. */
+static int
+await_between(pid_t *pid, const char *name, struct ats_err *err)
+{
+	int status = 0;
+	pid_t got;
+
+	do
+		got = waitpid(*pid, &status, __WALL);
+	while (got < 0 && errno == EINTR);
+	*pid = 0;
+	if (got > 0 && status != 0)
+		return ats_err_set(err, ATS_E_SYS, "%s: fork", name);
+	return 0;
 }
 
 int
@@ -239,11 +265,15 @@ ats_child_start(const struct ats_child *c, pid_t *ret_pid, int *ret_pidfd,
 	/* No handler of ours may run in the child. */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	pid = fork();
+	pid = c->quiet ? fork_without(0) : fork();
+	if (pid == 0 && c->quiet && (pid = fork_without(SIGCHLD)) != 0)
+		_exit(pid < 0);
 	if (pid == 0)
 		run_child(&p);
 	rc = pid < 0 ? ats_err_sys(err, "%s: fork", name) : 0;
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (rc == 0 && c->quiet)
+		rc = await_between(&pid, name, err);
 	(void)close(pipe_fds[1]);
 	if (rc == 0)
 		rc = await_exec(pipe_fds[0], pid, name, err);

@@ -7,10 +7,27 @@
 #include "brain/ctl/brain.h"
 #include "brain/ctl/query.h"
 
-static int
-new_session(struct ctl *c, const char *workspace)
+static void
+print_session(const struct ctl *c, const struct ctl_session *s)
 {
-	struct session_ask ask = { .workspace = workspace };
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_w w;
+
+	ats_buf_init(&out, 2 * ATS_PATH_MAX * 6);
+	ats_json_w_init(&w, &out);
+	ats_json_w_object(&w, NULL);
+	ats_json_w_str(&w, "session", s->id);
+	ats_json_w_str(&w, "sandbox", s->sandbox);
+	ats_json_w_str(&w, "door", c->door_path);
+	ats_json_w_end(&w);
+	(void)printf("%s\n", out.data);
+}
+
+/* A new one, or the one that which names: found, or made if it is a name. */
+static int
+make_session(struct ctl *c, const char *which, const char *workspace)
+{
+	struct session_ask ask = { .session = which, .workspace = workspace };
 	struct ctl_session s = { .door.fd = -1 };
 	struct ats_err err = { 0 };
 	char key[64];
@@ -25,8 +42,7 @@ new_session(struct ctl *c, const char *workspace)
 	if (rc < 0)
 		return ctl_fail_err(c, CTL_FAIL, &err);
 	if (c->json)
-		(void)printf(
-		    "{\"session\":\"%s\",\"sandbox\":\"%s\"}\n", s.id, s.sandbox);
+		print_session(c, &s);
 	else
 		(void)printf("%s\n", s.id);
 	return CTL_OK;
@@ -91,13 +107,13 @@ cmd_session(struct ctl *c, int argc, char **argv)
 		return code;
 	verb = argv[1];
 	id = n == 2 ? argv[2] : NULL;
-	if (strcmp(verb, "new") == 0 && id == NULL)
-		return new_session(c, workspace);
+	if ((strcmp(verb, "new") == 0 && id == NULL) || (strcmp(verb, "open") == 0 && id != NULL))
+		return make_session(c, id, workspace);
 	if (strcmp(verb, "ls") == 0 && id == NULL)
 		return query(c, "ats/session.list", NULL, NULL);
 	if (id != NULL && (strcmp(verb, "show") == 0 || strcmp(verb, "close") == 0))
 		return on_one(c, verb, id, workspace);
-	if (strcmp(verb, "show") == 0 || strcmp(verb, "close") == 0)
+	if (strcmp(verb, "show") == 0 || strcmp(verb, "close") == 0 || strcmp(verb, "open") == 0)
 		return ctl_fail(CTL_USAGE,
 		    "session %s: the id or name is missing; atsctl session ls shows the ids", verb);
 	if (strcmp(verb, "new") == 0 || strcmp(verb, "ls") == 0)

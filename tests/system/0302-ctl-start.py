@@ -69,6 +69,17 @@ def _(home):
     ats.equal(ctl(home, program, "shutdown").stdout, b"no brain runs\n")
 
 
+@ats.test("session open starts brain, too, and says where the door is")
+def _(home):
+    program = install(home)
+    r = ctl(home, program, "--json", "session", "open", "work")
+    ats.equal(sorted(json.loads(r.stdout)), ["door", "sandbox", "session"])
+    ats.equal(json.loads(r.stdout)["door"], os.path.join(home.run, "ats", "brain.sock"))
+    ats.equal(ctl(home, program, "session", "open", "work").stdout, b"s-0123456789ab\n")
+    ats.equal(len(starts(home)), 1)
+    ctl(home, program, "shutdown")
+
+
 @ats.test("a brain killed by force is followed by another")
 def _(home):
     program = install(home)
@@ -337,7 +348,7 @@ def _(home):
                               check=True).stdout.decode().split()
     ats.equal(complete("atsctl", "se"), ["session"])
     ats.equal(complete("atsctl", "--json", "exec", "--t"), ["--timeout", "--tty"])
-    ats.equal(complete("atsctl", "session", ""), ["new", "ls", "show", "close"])
+    ats.equal(complete("atsctl", "session", ""), ["new", "open", "ls", "show", "close"])
     ats.equal(complete("atsctl", "session", "-"), ["--json", "--help", "--workspace"])
     ats.equal(complete("atsctl", "config", "check", ""), [])    # then files
     ats.contains(complete("atsctl", "exec", "--", "ca"), "cat")

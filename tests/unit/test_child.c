@@ -212,7 +212,47 @@ START_TEST(whole_tree_ends_at_a_signal)
 }
 END_TEST
 
+static volatile sig_atomic_t signalled;
+
+static void
+note_signal(int sig)
+{
+	(void)sig;
+	signalled = 1;
+}
+
+START_TEST(quiet_child_is_none_of_the_programs_others)
+{
+	const char *argv[] = { "sh", "-c", "echo there", NULL }, *env[] = { NULL };
+	struct ats_child c = { .path = "/bin/sh", .exec_fd = -1, .argv = argv, .env = env,
+		.quiet = true };
+	char out[16] = "";
+	pid_t pid = -1;
+	int p[2];
+
+	ck_assert(signal(SIGCHLD, note_signal) != SIG_ERR);
+	ck_assert_int_eq(ats_fd_pipe(p, 0), 0);
+	struct ats_child_fd fds[] = { { p[1], 1 } };
+
+	c.fds = fds;
+	c.nfds = 1;
+	ck_assert_int_eq(ats_child_start(&c, &pid, NULL, NULL), 0);
+	ck_assert_int_eq(pid, 0);
+	close(p[1]);
+	ck_assert_int_eq(ats_fd_read_all(p[0], out, 6), 0);
+	ck_assert_str_eq(out, "there\n");
+	ck_assert_int_eq(ats_fd_read(p[0], out, 1), 0);
+	ck_assert_int_eq(waitpid(-1, NULL, __WALL), -1);
+	close(p[0]);
+	c.nfds = 0;
+	c.path = "/nonexistent";
+	ck_assert_int_eq(ats_child_start(&c, &pid, NULL, NULL), -ATS_E_NOENT);
+	ck_assert_int_eq(waitpid(-1, NULL, __WALL), -1);
+	ck_assert_int_eq(signalled, 0);
+}
+END_TEST
+
 ATS_UNIT_MAIN("child", start_gives_the_named_descriptors_and_no_other,
     start_resets_signals_and_starts_a_session, start_reports_what_cannot_be_executed,
     start_executes_a_descriptor, child_dies_with_its_parent, whole_tree_ends_with_its_program,
-    whole_tree_ends_at_a_signal)
+    whole_tree_ends_at_a_signal, quiet_child_is_none_of_the_programs_others)
