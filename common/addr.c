@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -261,6 +262,26 @@ ats_addr_parse(const char *text, struct ats_addr *ret, struct ats_err *err)
 		return rc;
 	memcpy(a.text, text, n + 1);
 	*ret = a;
+	return 0;
+}
+
+int
+ats_addr_parse_own(const char *text, struct ats_addr *ret, struct ats_err *err)
+{
+	char url[ATS_ADDR_MAX];
+	int n = snprintf(url, sizeof(url), "%s%s", strncmp(text, "unix:", 5) == 0 ? "" : "tcp://",
+	    text);
+
+	if (n >= (int)sizeof(url))
+		return ats_err_set(err, ATS_E_INVAL, "an address has at most %d bytes",
+		    ATS_ADDR_MAX - 1);
+	if (ats_addr_parse(url, ret, err) < 0)
+		return -ATS_E_INVAL;
+	if (!ats_addr_is_local(ret))
+		return ats_err_set(err, ATS_E_INVAL,
+		    "that address is not of loopback; put a proxy with TLS before it");
+	if (strcasecmp(ret->host, "localhost") == 0)
+		memcpy(ret->host, "127.0.0.1", sizeof("127.0.0.1"));
 	return 0;
 }
 

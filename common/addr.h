@@ -24,6 +24,10 @@ struct ats_addr {
 /* -ATS_E_INVAL with a text that says what is expected. */
 ATS_NODISCARD int ats_addr_parse(const char *text, struct ats_addr *ret,
     struct ats_err *err);
+/* One to listen at for those of this machine: ADDRESS:PORT of loopback (a number, or localhost,
+ * which is 127.0.0.1), or unix:/PATH. kind is TCP or UNIX, host a number. */
+ATS_NODISCARD int ats_addr_parse_own(const char *text, struct ats_addr *ret,
+    struct ats_err *err);
 bool ats_addr_has_tls(const struct ats_addr *a);
 bool ats_addr_has_ws(const struct ats_addr *a);
 /* Whoever reads the wire is of this machine: unix, 127.0.0.0/8, ::1, "localhost". */

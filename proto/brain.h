@@ -8,7 +8,7 @@
 
 enum ats_brain_from {
 	ATS_BRAIN_VAULT = 1, ATS_BRAIN_SPAWNER = 2, ATS_BRAIN_ENGINE = 4, ATS_BRAIN_CLIENT = 8,
-	ATS_BRAIN_GATEWAY = 16
+	ATS_BRAIN_GATEWAY = 16, ATS_BRAIN_HTTP = 32
 };
 enum ats_brain_msg {
 #define MSG(name, number, from, sig, fds, doc) ATS_MSG_##name = (number),

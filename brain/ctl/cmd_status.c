@@ -108,6 +108,7 @@ write_summary(struct ats_json_w *w, struct ats_slice vault, struct ats_slice eng
 	copy(w, "calls_in_flight", engine, "calls_in_flight");
 	copy(w, "approvals_waiting", vault, "approvals");
 	copy(w, "answers_kept", engine, "journal_rows");
+	copy(w, "http", vault, "http");
 	copy(w, "gateways", vault, "gateways");
 	copy(w, "sandboxes", engine, "sandboxes");
 	copy(w, "sessions", engine, "sessions");

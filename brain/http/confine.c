@@ -26,19 +26,23 @@ directory_of(const char *path, char *out, size_t size)
 static int
 restrict_files(const struct http *h, struct ats_err *err)
 {
-	char runtime[ATS_PATH_MAX + 16], listens[ATS_PATH_MAX + 16] = "";
-	const struct ats_landlock_path paths[] = {
+	char runtime[ATS_PATH_MAX + 16], listens[OPTIONS_LISTEN_MAX][ATS_ADDR_MAX];
+	struct ats_landlock_path paths[1 + OPTIONS_LISTEN_MAX] = {
 		{ runtime, -1, ATS_LL_RESOLVE_UNIX, true },
-		{ listens, -1, ATS_LL_REMOVE_FILE, true },	/* its own socket, at the end */
 	};
-	const struct ats_landlock_rules ll = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
-		.scope = ATS_LL_SCOPE_ALL, .paths = paths,
-		.npaths = h->opt->path != NULL ? 2 : 1 };
+	struct ats_landlock_rules ll = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
+		.scope = ATS_LL_SCOPE_ALL, .paths = paths, .npaths = 1 };
 	int set ATS_CLEANUP_FD = -1, rc;
 
 	directory_of(h->opt->vault, runtime, sizeof(runtime));
-	if (h->opt->path != NULL)
-		directory_of(h->opt->path, listens, sizeof(listens));
+	for (unsigned i = 0; i < h->nlisteners; i++) {
+		if (h->listeners[i].at->kind != ATS_ADDR_UNIX)
+			continue;
+		directory_of(h->listeners[i].at->path, listens[i], sizeof(listens[i]));
+		/* its own socket, at the end */
+		paths[ll.npaths++] = (struct ats_landlock_path){ listens[i], -1,
+			ATS_LL_REMOVE_FILE, true };
+	}
 	rc = ats_landlock_build(&ll, &set, NULL, err);
 	if (rc == 0)
 		rc = ats_landlock_restrict(set, err);

@@ -162,6 +162,7 @@ take_head(struct conn *c)
 {
 	struct ats_http_head head;
 	struct ats_err err = { 0 };
+	struct gate gate;
 	const char *why;
 	size_t n = ats_http_head_end(c->in.data, c->in.len, c->scanned);
 	int status;
@@ -178,7 +179,9 @@ take_head(struct conn *c)
 		refuse(c, 400, err.text);
 		return true;
 	}
-	status = gate_judge(&c->h->gate, &head, &c->req, &why);
+	gate = c->h->gate;
+	gate.any_host = c->any_host;
+	status = gate_judge(&gate, &head, &c->req, &why);
 	ats_buf_consume(&c->in, n);
 	c->scanned = 0;
 	if (status != 0) {
@@ -353,7 +356,7 @@ make_room(struct http *h)
 }
 
 void
-conn_new(struct http *h, int fd)
+conn_new(struct http *h, int fd, bool any_host)
 {
 	struct conn *c = make_room(h) ? calloc(1, sizeof(*c)) : NULL;
 
@@ -363,6 +366,7 @@ conn_new(struct http *h, int fd)
 	}
 	c->h = h;
 	c->fd = fd;
+	c->any_host = any_host;
 	ats_buf_init(&c->in, HTTP_HEAD_MAX + 2 * READ_BYTES);
 	ats_buf_init(&c->body, h->opt->body_max + 1);
 	ats_buf_init(&c->out, OUT_MAX);

@@ -8,8 +8,8 @@
 #include "brain/http/http.h"
 #include "common/buf.h"
 
-/* Takes fd. */
-void conn_new(struct http *h, int fd);
+/* Takes fd. any_host: of a Unix socket, which no name leads to. */
+void conn_new(struct http *h, int fd, bool any_host);
 /* At the end of a turn: those that ended are freed. */
 void conns_bury(struct http *h);
 /* Ends all at once. */

@@ -27,7 +27,7 @@ struct conn {
 	struct ats_http_chunks chunks;
 	uint64_t body_left;
 	size_t lingered;
-	bool dead, reading;
+	bool dead, reading, any_host;
 	struct event *readable, *writable, *timer;
 	conn_gone_fn *gone;
 	void *gone_ctx;

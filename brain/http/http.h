@@ -25,13 +25,20 @@ struct session;
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(session_list, session);
 
+struct listener {
+	struct http *h;
+	int fd;
+	const struct ats_addr *at;
+	struct event *acceptable;
+};
 struct http {
 	struct event_base *base;
 	const struct options *opt;
 	struct ats_secret *token;
 	struct gate gate;
-	int listener;
-	struct event *acceptable, *resume, *turn_end, *sig_int, *sig_term;
+	struct listener listeners[OPTIONS_LISTEN_MAX];
+	unsigned nlisteners;
+	struct event *resume, *turn_end, *sig_int, *sig_term;
 	struct conn_list conns, dead;	/* the oldest first */
 	size_t nconns;
 	struct session_list sessions;	/* the one unused longest first */

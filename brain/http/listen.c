@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The port, or the Unix socket. Runs in ats-http. */
+ * Ports and Unix sockets. Runs in ats-http. */
 #include "brain/http/listen.h"
 
 #include <arpa/inet.h>
@@ -21,16 +21,15 @@
 #define PAUSE_US 100000
 
 static int
-open_port(struct http *h, struct ats_err *err)
+open_port(struct listener *l, struct ats_err *err)
 {
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
-		.sin6_port = htons(h->opt->port) };
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(h->opt->port) };
-	bool is_six = inet_pton(AF_INET6, h->opt->host, &six.sin6_addr) == 1;
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(l->at->port) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons(l->at->port) };
+	bool is_six = inet_pton(AF_INET6, l->at->host, &six.sin6_addr) == 1;
 	int fd ATS_CLEANUP_FD = -1, on = 1, rc;
 
-	if (!is_six && inet_pton(AF_INET, h->opt->host, &four.sin_addr) != 1)
-		return ats_err_set(err, ATS_E_INVAL, "--listen: %s is no address", h->opt->host);
+	if (!is_six && inet_pton(AF_INET, l->at->host, &four.sin_addr) != 1)
+		return ats_err_set(err, ATS_E_INVAL, "--listen: %s is no address", l->at->host);
 	fd = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
 		return ats_err_sys(err, "--listen: socket");
@@ -39,8 +38,8 @@ open_port(struct http *h, struct ats_err *err)
 	rc = is_six ? bind(fd, (const struct sockaddr *)&six, sizeof(six)) :
 	    bind(fd, (const struct sockaddr *)&four, sizeof(four));
 	if (rc < 0 || listen(fd, SOMAXCONN) < 0)
-		return ats_err_sys(err, "--listen: %s port %u", h->opt->host, h->opt->port);
-	h->listener = ats_steal_fd(&fd);
+		return ats_err_sys(err, "--listen: %s port %u", l->at->host, l->at->port);
+	l->fd = ats_steal_fd(&fd);
 	return 0;
 }
 
@@ -59,42 +58,66 @@ port_of(int fd)
 	return ntohs(sa.any.sa_family == AF_INET6 ? sa.six.sin6_port : sa.four.sin_port);
 }
 
-int
-listen_open(struct http *h, char *ret_where, size_t size, struct ats_err *err)
+static int
+open_one(struct listener *l, struct ats_buf *where, struct ats_err *err)
 {
 	int rc;
 
-	if (h->opt->path != NULL) {
-		(void)snprintf(ret_where, size, "unix:%s", h->opt->path);
-		return ats_fd_unix_listen(h->opt->path, SOCK_STREAM, 0600, &h->listener, err);
+	if (where->len > 0 && ats_buf_add_char(where, ' ') < 0)
+		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	if (l->at->kind == ATS_ADDR_UNIX) {
+		rc = ats_fd_unix_listen(l->at->path, SOCK_STREAM, 0600, &l->fd, err);
+		return rc < 0 ? rc : ats_buf_addf(where, "unix:%s", l->at->path);
 	}
-	rc = open_port(h, err);
-	if (rc == 0)
-		(void)snprintf(ret_where, size, strchr(h->opt->host, ':') != NULL ?
-		    "http://[%s]:%u/mcp" : "http://%s:%u/mcp", h->opt->host, port_of(h->listener));
-	return rc;
+	rc = open_port(l, err);
+	return rc < 0 ? rc : ats_buf_addf(where, strchr(l->at->host, ':') != NULL ?
+	    "http://[%s]:%u/mcp" : "http://%s:%u/mcp", l->at->host, port_of(l->fd));
+}
+
+int
+listen_open(struct http *h, struct ats_buf *where, struct ats_err *err)
+{
+	for (unsigned i = 0; i < h->opt->nlisten; i++) {
+		struct listener *l = &h->listeners[h->nlisteners++];
+		int rc;
+
+		*l = (struct listener){ .h = h, .fd = -1, .at = &h->opt->listen[i] };
+		rc = open_one(l, where, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Out of descriptors: the backlogs wait. */
+static void
+pause_all(struct http *h)
+{
+	struct timeval pause = { 0, PAUSE_US };
+
+	for (unsigned i = 0; i < h->nlisteners; i++)
+		(void)event_del(h->listeners[i].acceptable);
+	(void)event_add(h->resume, &pause);
 }
 
 static void
 on_acceptable(evutil_socket_t lfd, short what, void *arg)
 {
-	struct timeval pause = { 0, PAUSE_US };
-	struct http *h = arg;
+	struct listener *l = arg;
 
 	(void)what;
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
 		int fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			conn_new(h, fd);
+			conn_new(l->h, fd, l->at->kind == ATS_ADDR_UNIX);
 			continue;
 		}
 		if (errno == EINTR || errno == ECONNABORTED)
 			continue;
-		if (errno != EAGAIN) {	/* out of descriptors: the backlog waits */
+		if (errno != EAGAIN) {
 			ats_log(ATS_LOG_ERROR, "cannot accept", "errno=%d", errno);
-			(void)event_del(h->acceptable);
-			(void)event_add(h->resume, &pause);
+			pause_all(l->h);
 		}
 		return;
 	}
@@ -107,27 +130,38 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	(void)event_add(h->acceptable, NULL);
+	for (unsigned i = 0; i < h->nlisteners; i++)
+		(void)event_add(h->listeners[i].acceptable, NULL);
 }
 
 int
 listen_start(struct http *h, struct ats_err *err)
 {
-	h->acceptable = event_new(h->base, h->listener, EV_READ | EV_PERSIST, on_acceptable, h);
 	h->resume = event_new(h->base, -1, 0, on_resume, h);
-	if (h->acceptable == NULL || h->resume == NULL || event_add(h->acceptable, NULL) < 0)
+	if (h->resume == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	for (unsigned i = 0; i < h->nlisteners; i++) {
+		struct listener *l = &h->listeners[i];
+
+		l->acceptable = event_new(h->base, l->fd, EV_READ | EV_PERSIST, on_acceptable, l);
+		if (l->acceptable == NULL || event_add(l->acceptable, NULL) < 0)
+			return ats_err_set(err, ATS_E_NOMEM, "out of memory");
+	}
 	return 0;
 }
 
 void
 listen_close(struct http *h)
 {
-	if (h->acceptable != NULL)
-		event_free(h->acceptable);
+	for (unsigned i = 0; i < h->nlisteners; i++) {
+		struct listener *l = &h->listeners[i];
+
+		if (l->acceptable != NULL)
+			event_free(l->acceptable);
+		ats_fd_close(&l->fd);
+		if (l->at->kind == ATS_ADDR_UNIX)
+			(void)unlink(l->at->path);
+	}
 	if (h->resume != NULL)
 		event_free(h->resume);
-	ats_fd_close(&h->listener);
-	if (h->opt->path != NULL)
-		(void)unlink(h->opt->path);
 }

@@ -18,6 +18,7 @@
 #include "brain/http/session.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "proto/brain.h"
 
 #define TOKEN_MIN 32			/* bytes: as many as nobody guesses */
 #define TOKEN_MAX 4096
@@ -92,8 +93,7 @@ make_parts(struct http *h, struct ats_err *err)
 	TAILQ_INIT(&h->sessions);
 	h->gate = (struct gate){ .token = h->token, .hosts = h->opt->hosts,
 		.origins = h->opt->origins, .nhosts = h->opt->nhosts,
-		.norigins = h->opt->norigins, .any_host = h->opt->path != NULL,
-		.body_max = h->opt->body_max };
+		.norigins = h->opt->norigins, .body_max = h->opt->body_max };
 	h->base = event_base_new();
 	if (h->base == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
@@ -119,28 +119,47 @@ free_parts(struct http *h)
 	ats_secret_free(h->token);
 }
 
+/* Who started it may wait for it: brain on its socket, a person at the output. */
+static void
+tell(const struct options *opt, uint64_t code, const char *text)
+{
+	int fd = opt->vault_fd;
+
+	if (fd >= 0) {
+		if (ats_brain_send(fd, ATS_MSG_HTTP_READY, 0, NULL, 0, code, text) < 0)
+			ats_log(ATS_LOG_WARN, "brain does not hear that it listens", NULL);
+		ats_fd_close(&fd);
+	} else if (code == 0) {
+		(void)printf("%s\n", text);
+		(void)fflush(stdout);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct options opt;
-	static struct http h = { .listener = -1 };
+	static struct http h;
 	struct ats_err err = { 0 };
-	char where[ATS_PATH_MAX + 32];
+	struct ats_buf where;
 
 	options_parse(argc, argv, &opt);
 	ats_log_init("http", ATS_LOG_INFO, STDERR_FILENO);
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
 	h.opt = &opt;
+	ats_buf_init(&where, OPTIONS_LISTEN_MAX * ATS_ADDR_MAX);
 	opt.workspace = find_workspace(opt.workspace, &err);
 	if (opt.workspace == NULL || read_token(opt.token_file, &h.token, &err) < 0 ||
-	    listen_open(&h, where, sizeof(where), &err) < 0 || make_parts(&h, &err) < 0 ||
-	    confine_http(&h, &err) < 0)
+	    listen_open(&h, &where, &err) < 0 || make_parts(&h, &err) < 0 ||
+	    confine_http(&h, &err) < 0) {
+		tell(&opt, (uint64_t)err.code, err.text);
 		ats_fatal("%s", err.text);
-	/* Who started it may wait for this line. */
-	(void)printf("%s\n", where);
-	(void)fflush(stdout);
-	ats_log(ATS_LOG_INFO, "listening", "at=%s workspace=\"%s\"", where, opt.workspace);
+	}
+	tell(&opt, 0, where.data);
+	ats_log(ATS_LOG_INFO, "listening", "at=\"%s\" workspace=\"%s\"", where.data,
+	    opt.workspace);
+	ats_buf_done(&where);
 	(void)event_base_dispatch(h.base);
 	ats_log(ATS_LOG_INFO, "ats-http ends", NULL);
 	free_parts(&h);

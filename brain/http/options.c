@@ -3,25 +3,25 @@
  * Arguments of ats-http; they are the user's. */
 #include "brain/http/options.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/addr.h"
 #include "common/err.h"
 
 #define BODY_MAX (16u << 20)
 
 static const char usage_text[] =
-    "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH] [--workspace DIR]\n"
+    "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH]... [--workspace DIR]\n"
     "                [--runtime DIR] [--host NAME]... [--origin ORIGIN]...\n"
     "\n"
     "MCP over Streamable HTTP at http://ADDRESS:PORT/mcp, for brain's sandbox of DIR.\n"
     "  --token-file FILE  what a client must send as Authorization: Bearer; 0600, 32 bytes\n"
     "  --listen ADDRESS   127.0.0.1:8765 when nothing is said; an address of this machine's own\n"
-    "                     loopback, or unix:PATH\n"
+    "                     loopback, or unix:PATH; up to four of them\n"
     "  --workspace DIR    the workspace; the current directory when nothing is said\n"
     "  --runtime DIR      where brain's sockets are\n"
     "  --host NAME        another Host that requests may name (behind a proxy)\n"
@@ -45,25 +45,25 @@ static void
 take_listen(struct options *o, const char *text)
 {
 	struct ats_err err = { 0 };
-	struct ats_addr a;
-	char url[ATS_ADDR_MAX];
 
-	o->path = NULL;
-	o->host[0] = '\0';
-	if (strncmp(text, "unix:", 5) == 0) {
-		o->path = text + 5;
-		if (o->path[0] != '/')
-			wrong("--listen: unix: wants an absolute path");
-		return;
-	}
-	(void)snprintf(url, sizeof(url), "tcp://%s", text);
-	if (ats_addr_parse(url, &a, &err) < 0)
+	if (o->nlisten == OPTIONS_LISTEN_MAX)
+		wrong("--listen: %u at most", OPTIONS_LISTEN_MAX);
+	if (ats_addr_parse_own(text, &o->listen[o->nlisten], &err) < 0)
 		wrong("--listen: %s", err.text);
-	if (!ats_addr_is_local(&a) || strlen(a.host) >= sizeof(o->host))
-		wrong("--listen: %s is not of loopback; put a proxy with TLS before it", a.host);
-	(void)snprintf(o->host, sizeof(o->host), "%.63s", strcmp(a.host, "localhost") == 0 ?
-	    "127.0.0.1" : a.host);
-	o->port = a.port;
+	o->nlisten++;
+}
+
+/* A socket that the spawner made for this. */
+static int
+take_fd(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end != '\0' || n < 3 || n > 1 << 20 ||
+	    fcntl((int)n, F_SETFD, FD_CLOEXEC) < 0)
+		wrong("--vault-fd: not an open descriptor");
+	return (int)n;
 }
 
 static void
@@ -102,6 +102,7 @@ options_parse(int argc, char **argv, struct options *ret)
 		{ "runtime", required_argument, NULL, 'r' },
 		{ "host", required_argument, NULL, 'H' },
 		{ "origin", required_argument, NULL, 'o' },
+		{ "vault-fd", required_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -109,8 +110,7 @@ options_parse(int argc, char **argv, struct options *ret)
 	const char *runtime = NULL;
 	int opt;
 
-	*ret = (struct options){ .body_max = BODY_MAX };
-	take_listen(ret, "127.0.0.1:8765");
+	*ret = (struct options){ .body_max = BODY_MAX, .vault_fd = -1 };
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":Vh", longs, NULL)) != -1) {
 		switch (opt) {
@@ -132,6 +132,9 @@ options_parse(int argc, char **argv, struct options *ret)
 		case 'o':
 			take_name("--origin", ret->origins, &ret->norigins, optarg);
 			break;
+		case 'v':
+			ret->vault_fd = take_fd(optarg);
+			break;
 		case 'V':
 			(void)puts("ats-http " ATS_VERSION);
 			exit(fflush(stdout) == 0 ? 0 : 1);
@@ -148,5 +151,7 @@ options_parse(int argc, char **argv, struct options *ret)
 		wrong("%s is no option", argv[optind]);
 	if (ret->token_file == NULL)
 		wrong("--token-file is missing: whoever has its content may use the tools");
+	if (ret->nlisten == 0)
+		take_listen(ret, "127.0.0.1:8765");
 	find_sockets(ret, runtime);
 }

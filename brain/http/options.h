@@ -4,14 +4,16 @@
 
 #include <stdint.h>
 
+#include "common/addr.h"
 #include "common/path.h"
 
 #define OPTIONS_NAMES_MAX 16u		/* of --host, and of --origin */
+#define OPTIONS_LISTEN_MAX 4u
 
 struct options {
-	char host[64];			/* to listen at: an address of loopback; "" for path */
-	uint16_t port;			/* 0: whichever is free */
-	const char *path;		/* of a Unix socket, or NULL */
+	struct ats_addr listen[OPTIONS_LISTEN_MAX];
+	unsigned nlisten;		/* 1 or more */
+	int vault_fd;			/* where brain waits to hear that it listens, or -1 */
 	const char *token_file, *workspace;
 	char vault[ATS_PATH_MAX + 16], door[ATS_PATH_MAX + 16];	/* brain's sockets */
 	const char *hosts[OPTIONS_NAMES_MAX], *origins[OPTIONS_NAMES_MAX];

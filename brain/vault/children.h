@@ -13,11 +13,13 @@
 #define CHILD_SCRIPT "script-"		/* and a number */
 #define CHILD_GATEWAY "gateway-"	/* and its name */
 #define CHILD_CREDENTIAL "credential-"	/* and its name */
+#define CHILD_HTTP "http"
 #define CHILD_ID_MAX 48
 #define CHILD_LOG_MARK "ats-brain: the command is started\n"
 #define CHILDREN_MAX 1100		/* over limits.sandboxes */
 
 struct ats_child;
+struct config;
 struct credential_source;
 struct gateway_source;
 
@@ -67,6 +69,9 @@ ATS_NODISCARD int children_start_gateway(struct children *k, const struct gatewa
     int vault_fd, pid_t *ret_pid, struct ats_err *err);
 ATS_NODISCARD int children_start_credential(struct children *k,
     const struct credential_source *s, int out_fd, pid_t *ret_pid, struct ats_err *err);
+/* ats-http as the configuration says; vault_fd is its descriptor 3. */
+ATS_NODISCARD int children_start_http(struct children *k, const struct config *conf,
+    int vault_fd, pid_t *ret_pid, struct ats_err *err);
 /* What of the spawner's environment a child of that kind gets. Valid until the next call. */
 const char *const *children_env(enum child_env who);
 /* For what starts a child: in what, the path, argv and descriptors are the caller's; group and

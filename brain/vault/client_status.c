@@ -10,6 +10,7 @@
 #include "brain/vault/credentials.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/http.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -70,6 +71,7 @@ client_on_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_bool(&w, "stopping", v->stopping);
 	ats_json_w_str(&w, "state_dir", v->places->state);
 	ats_json_w_u64(&w, "approvals", approvals_count(v->decide->approvals));
+	http_json(v, &w);
 	add_boxes(v, &w);
 	gateway_json(v, &w);
 	ats_json_w_end(&w);

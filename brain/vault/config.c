@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/vault/http.h"
 #include "brain/vault/permissions.h"
 #include "brain/vault/provider.h"
 #include "brain/vault/workspace.h"
@@ -171,6 +172,8 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 	rc = check(ret, name, homes, err);
 	if (rc == 0)
 		rc = config_check_provider(ret, name, err);
+	if (rc == 0)
+		rc = config_check_http(ret, name, homes, err);
 	if (rc == 0)
 		rc = config_read_permissions(ret, name, err);
 	if (rc == 0) {

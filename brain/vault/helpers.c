@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starting ats-gateway and the commands of credentials, and what of its own environment the
- * spawner gives to a program of the user's. Runs in the spawner; names come from the vault,
+ * Starting ats-gateway, ats-http and the commands of credentials, and what of its own environment
+ * the spawner gives to a program of the user's. Runs in the spawner; names come from the vault,
  * programs and arguments from the configuration. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/config.h"
 #include "brain/vault/credentials.h"
 #include "common/child.h"
 #include "common/fault.h"
@@ -82,4 +83,35 @@ children_start_credential(struct children *k, const struct credential_source *s,
 
 	(void)snprintf(id, sizeof(id), CHILD_CREDENTIAL "%s", s->name);
 	return children_start(k, id, &what, true, false, ret_pid, err);
+}
+
+/* ---- ats-http -------------------------------------------------------------------------- */
+
+#define HTTP_ARGS (9 + 2 * 3 * ATS_CONF_STRV_MAX)
+
+static void
+add_each(const char **argv, size_t *n, const char *option, const struct ats_conf_strv *list)
+{
+	for (size_t i = 0; i < list->n && *n + 2 < HTTP_ARGS; i++) {
+		argv[(*n)++] = option;
+		argv[(*n)++] = list->v[i];
+	}
+	argv[*n] = NULL;
+}
+
+int
+children_start_http(struct children *k, const struct config *conf, int vault_fd,
+    pid_t *ret_pid, struct ats_err *err)
+{
+	const char *argv[HTTP_ARGS + 1] = { "ats-http", "--vault-fd", "3", "--token-file",
+		conf->http_token_file, "--workspace", conf->http_workspace, "--runtime",
+		k->places->runtime };
+	const struct ats_child_fd fds[] = { { STDERR_FILENO, 2 }, { vault_fd, 3 } };
+	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	size_t n = 9;
+
+	add_each(argv, &n, "--listen", &conf->http_listen);
+	add_each(argv, &n, "--host", &conf->http_hosts);
+	add_each(argv, &n, "--origin", &conf->http_origins);
+	return children_start_own(k, CHILD_HTTP, &what, "ats-http", ret_pid, err);
 }

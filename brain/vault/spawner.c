@@ -21,6 +21,7 @@
 #include "brain/vault/children.h"
 #include "brain/vault/credentials.h"
 #include "brain/vault/dialer.h"
+#include "brain/vault/http.h"
 #include "brain/vault/remote.h"
 #include "common/child.h"
 #include "common/clock.h"
@@ -159,6 +160,19 @@ start_helper(struct spawner *s, struct ats_ipc_msg *m)
 }
 
 static void
+start_http(struct spawner *s, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	pid_t pid = 0;
+
+	if (!config_has_http(s->conf) || m->nfds != 1)
+		(void)ats_err_set(&err, ATS_E_INVAL, "no HTTP is configured");
+	else
+		(void)!children_start_http(&s->kids, s->conf, m->fds[0], &pid, &err);
+	answer(s, m->seq, CHILD_HTTP, pid, &err, -1);
+}
+
+static void
 on_order(struct spawner *s, struct ats_ipc_msg *m)
 {
 	struct child *c;
@@ -180,6 +194,10 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 	case ATS_MSG_START_GATEWAY:
 		if (!s->stopping)
 			start_gateway(s, m);
+		break;
+	case ATS_MSG_START_HTTP:
+		if (!s->stopping)
+			start_http(s, m);
 		break;
 	case ATS_MSG_START_HELPER:
 		if (!s->stopping)

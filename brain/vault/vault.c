@@ -16,6 +16,7 @@
 #include "brain/vault/credentials.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/http.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
@@ -101,7 +102,9 @@ vault_check_idle(struct vault *v)
 
 	if (v->stopping)
 		return;
-	if (!v->engine.ready || !v->engine.idle || v->nclients > 0 || t.tv_sec == 0)
+	/* Clients of HTTP do not start a brain, so there has to be one. */
+	if (!v->engine.ready || !v->engine.idle || v->nclients > 0 || t.tv_sec == 0 ||
+	    v->http != NULL)
 		(void)event_del(v->idle_timer);
 	else if (!event_pending(v->idle_timer, EV_TIMEOUT, NULL))
 		(void)event_add(v->idle_timer, &t);
@@ -119,7 +122,7 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 	else if (engine)
 		engine_on_exited(v, m->u[1], m->u[2]);
 	else if (!scripts_on_spawner(v, m) && !gateway_on_spawner(v, m) &&
-	    !credentials_on_spawner(v, m))
+	    !credentials_on_spawner(v, m) && !http_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	if (engine && m->type == ATS_MSG_EXITED) {
 		if (v->stopping)
@@ -232,6 +235,8 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	if (rc == 0)
 		rc = clients_listen(v, err);
 	if (rc == 0)
+		rc = http_open(v, err);
+	if (rc == 0)
 		rc = engine_order(v, err);
 	if (rc < 0) {
 		tell_starter(v, err != NULL ? err->text : "cannot start");
@@ -268,6 +273,7 @@ vault_free(struct vault *v)
 	decide_free(v);
 	gateway_free_all(v);
 	credentials_free(v);
+	http_free(v);
 	audit_free(v->audit);
 	reg_free(v->reg);
 	keys_free(v->keys);

@@ -30,6 +30,7 @@ struct decide;
 struct event;
 struct event_base;
 struct gateway;
+struct http_door;
 struct script;
 
 enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
@@ -85,6 +86,7 @@ struct vault {
 	struct credentials *credentials;
 	struct gateway *gateways;	/* as many as the configuration has */
 	size_t ngateways;
+	struct http_door *http;		/* owned, or NULL: not configured */
 	struct decide *decide;
 	struct audit *audit;
 	struct client *clients;

@@ -13,16 +13,35 @@ INIT = {"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}}
 
 
+def write_token(home):
+    """(file, token) of a new one."""
+    token, path = secrets.token_hex(32), os.path.join(home.dir, "http-token")
+    with open(path, "w", encoding="ascii") as f:
+        f.write(token + "\n")
+    os.chmod(path, 0o600)
+    return path, token
+
+
+class Place:
+    """Where a server listens: by its token and a port, or a path."""
+
+    def __init__(self, where, token):
+        self.token = token
+        self.path = where[5:] if where.startswith("unix:") else None
+        self.port = 0 if self.path else int(where.rsplit(":", 1)[1].split("/")[0])
+
+    def connect(self):
+        return Connection(self)
+
+
 class Server:
     """ats-http of a home, whose brain runs."""
 
-    def __init__(self, home, *args, token=None, listen="127.0.0.1:0"):
+    path = None
+
+    def __init__(self, home, *args, listen="127.0.0.1:0"):
         self.home = home
-        self.token = token or secrets.token_hex(32)
-        self.token_file = os.path.join(home.dir, "http-token")
-        with open(self.token_file, "w", encoding="ascii") as f:
-            f.write(self.token + "\n")
-        os.chmod(self.token_file, 0o600)
+        self.token_file, self.token = write_token(home)
         self.log_path = os.path.join(home.dir, "http.log")
         self.args = [ats.program("ats-http"), "--token-file", self.token_file,
                      "--listen", listen, *args]
@@ -57,7 +76,13 @@ class Answer:
 class Connection:
     def __init__(self, server):
         self.server = server
-        self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=ats.TIMEOUT)
+        if server.path:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(ats.TIMEOUT)
+            self.sock.connect(server.path)
+        else:
+            self.sock = socket.create_connection(("127.0.0.1", server.port),
+                                                 timeout=ats.TIMEOUT)
         self.buffer = b""
 
     def send(self, data):

@@ -143,6 +143,39 @@ START_TEST(parse_wrong_addresses_tells_what_is_expected)
 }
 END_TEST
 
+START_TEST(own_addresses_are_of_loopback_or_a_socket)
+{
+	static const struct {
+		const char *text, *host, *path;	/* both NULL: wrong */
+		uint16_t port;
+	} rows[] = {
+		{ "127.0.0.1:8765", "127.0.0.1", "", 8765 }, { "127.9.9.9:0", "127.9.9.9", "", 0 },
+		{ "localhost:1", "127.0.0.1", "", 1 }, { "[::1]:1", "::1", "", 1 },
+		{ "unix:/run/x.sock", "", "/run/x.sock", 0 },
+		{ "0.0.0.0:1", NULL, NULL, 0 }, { "[::]:1", NULL, NULL, 0 },
+		{ "example.org:1", NULL, NULL, 0 }, { "127.0.0.1", NULL, NULL, 0 },
+		{ "", NULL, NULL, 0 }, { "unix:x.sock", NULL, NULL, 0 },
+		{ "127.0.0.1:1/mcp", NULL, NULL, 0 }, { "tcp://127.0.0.1:1", NULL, NULL, 0 },
+	};
+	char far[2 * ATS_ADDR_MAX];
+	struct ats_addr a;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		int rc = ats_addr_parse_own(rows[i].text, &a, NULL);
+
+		ck_assert_msg((rc == 0) == (rows[i].host != NULL), "%s", rows[i].text);
+		if (rc < 0)
+			continue;
+		ck_assert_str_eq(a.host, rows[i].host);
+		ck_assert_str_eq(a.path, rows[i].path);
+		ck_assert_uint_eq(a.port, rows[i].port);
+	}
+	memset(far, 'a', sizeof(far) - 1);
+	far[sizeof(far) - 1] = '\0';
+	ck_assert_int_eq(ats_addr_parse_own(far, &a, NULL), -ATS_E_INVAL);
+}
+END_TEST
+
 START_TEST(parse_holds_to_its_lengths)
 {
 	char text[ATS_ADDR_MAX + 8];
@@ -170,4 +203,5 @@ START_TEST(parse_holds_to_its_lengths)
 END_TEST
 
 ATS_UNIT_MAIN("addr", parse_good_addresses_gives_their_parts,
-    parse_wrong_addresses_tells_what_is_expected, parse_holds_to_its_lengths)
+    parse_wrong_addresses_tells_what_is_expected, own_addresses_are_of_loopback_or_a_socket,
+    parse_holds_to_its_lengths)
