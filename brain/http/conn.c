@@ -74,6 +74,7 @@ destroy(struct conn *c)
 	if (c->timer != NULL)
 		event_free(c->timer);
 	ats_buf_done(&c->in);
+	ats_buf_done(&c->head);
 	ats_buf_done(&c->body);
 	ats_buf_done(&c->out);
 	free(c);
@@ -129,6 +130,12 @@ conn_request(const struct conn *c)
 	return &c->req;
 }
 
+struct ats_slice
+conn_head(const struct conn *c)
+{
+	return (struct ats_slice){ c->head.data, c->head.len };
+}
+
 bool
 conn_is_streaming(const struct conn *c)
 {
@@ -182,6 +189,11 @@ take_head(struct conn *c)
 	gate = c->h->gate;
 	gate.any_host = c->any_host;
 	status = gate_judge(&gate, &head, &c->req, &why);
+	ats_buf_reset(&c->head);
+	if (status == 0 && ats_buf_add(&c->head, c->in.data, n) < 0) {
+		status = 503;
+		why = "out of memory";
+	}
 	ats_buf_consume(&c->in, n);
 	c->scanned = 0;
 	if (status != 0) {
@@ -368,6 +380,7 @@ conn_new(struct http *h, int fd, bool any_host)
 	c->fd = fd;
 	c->any_host = any_host;
 	ats_buf_init(&c->in, HTTP_HEAD_MAX + 2 * READ_BYTES);
+	ats_buf_init(&c->head, HTTP_HEAD_MAX);
 	ats_buf_init(&c->body, h->opt->body_max + 1);
 	ats_buf_init(&c->out, OUT_MAX);
 	c->readable = event_new(h->base, fd, EV_READ | EV_PERSIST, on_readable, c);

@@ -103,9 +103,9 @@ next_request(struct conn *c, bool close)
 	conn_flush(c);
 }
 
-void
-conn_reply(struct conn *c, int status, const char *session, const char *type, const char *body,
-    size_t n)
+static void
+reply(struct conn *c, int status, const char *session, const char *type,
+    const struct ats_slice body[3])
 {
 	bool close;
 	int rc;
@@ -117,9 +117,11 @@ conn_reply(struct conn *c, int status, const char *session, const char *type, co
 	close = c->req.close || c->state != ANSWER;
 	rc = write_head(c, status, session, type, close);
 	if (rc == 0)
-		rc = ats_buf_addf(&c->out, "Content-Length: %zu\r\n\r\n", n);
-	if (rc == 0 && n > 0)
-		rc = ats_buf_add(&c->out, body, n);
+		rc = ats_buf_addf(&c->out, "Content-Length: %zu\r\n\r\n",
+		    body[0].n + body[1].n + body[2].n);
+	for (int i = 0; rc == 0 && i < 3; i++)
+		if (body[i].n > 0)
+			rc = ats_buf_add(&c->out, body[i].p, body[i].n);
 	if (rc < 0)
 		conn_drop(c);
 	else
@@ -127,7 +129,21 @@ conn_reply(struct conn *c, int status, const char *session, const char *type, co
 }
 
 void
-conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, const char *why)
+conn_reply(struct conn *c, int status, const char *session, const char *type, const char *body,
+    size_t n)
+{
+	reply(c, status, session, type, (const struct ats_slice[3]){ { body, n } });
+}
+
+void
+conn_reply_parts(struct conn *c, int status, const struct ats_slice body[3])
+{
+	reply(c, status, NULL, "application/json", body);
+}
+
+void
+conn_reply_error_data(struct conn *c, int status, struct ats_slice id, int code,
+    const char *why, struct ats_slice data)
 {
 	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
@@ -143,9 +159,17 @@ conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, cons
 	ats_json_w_object(&w, "error");
 	ats_json_w_i64(&w, "code", code);
 	ats_json_w_str(&w, "message", why);
+	if (data.p != NULL)
+		ats_json_w_raw(&w, "data", data.p, data.n);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	conn_reply(c, status, NULL, "application/json", text.data, w.rc < 0 ? 0 : text.len);
+}
+
+void
+conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, const char *why)
+{
+	conn_reply_error_data(c, status, id, code, why, (struct ats_slice){ NULL, 0 });
 }
 
 /* ---- events ---------------------------------------------------------------------- */
@@ -167,7 +191,7 @@ conn_stream(struct conn *c, const char *session)
 }
 
 void
-conn_event(struct conn *c, const char *id, const char *data, size_t n)
+conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3])
 {
 	int rc;
 
@@ -180,14 +204,21 @@ conn_event(struct conn *c, const char *id, const char *data, size_t n)
 	rc = id[0] != '\0' ? ats_buf_addf(&c->out, "id: %s\n", id) : 0;
 	if (rc == 0)
 		rc = ats_buf_add_str(&c->out, "data: ");
-	if (rc == 0 && n > 0)
-		rc = ats_buf_add(&c->out, data, n);
+	for (int i = 0; rc == 0 && i < 3; i++)
+		if (data[i].n > 0)
+			rc = ats_buf_add(&c->out, data[i].p, data[i].n);
 	if (rc == 0)
 		rc = ats_buf_add_str(&c->out, "\n\n");
 	if (rc < 0)
 		conn_drop(c);
 	else
 		conn_flush(c);
+}
+
+void
+conn_event(struct conn *c, const char *id, const char *data, size_t n)
+{
+	conn_event_parts(c, id, (const struct ats_slice[3]){ { data, n } });
 }
 
 void

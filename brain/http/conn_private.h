@@ -21,7 +21,7 @@ struct conn {
 	struct http *h;
 	int fd;
 	enum state state;
-	struct ats_buf in, body, out;
+	struct ats_buf in, head, body, out;
 	size_t scanned;			/* of in: no end of a head */
 	struct request req;
 	struct ats_http_chunks chunks;

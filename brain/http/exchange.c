@@ -13,19 +13,28 @@
 #define BEAT_S 15			/* so often something is said on a stream */
 #define ORPHAN_S 60			/* without its client a request goes on so long */
 
+static const char *
+wire_id(const struct exchange *x)
+{
+	return x->wire != NULL ? x->wire : x->id;
+}
+
 static struct exchange *
 find(struct session *s, struct ats_slice id)
 {
 	struct exchange *x;
 
-	TAILQ_FOREACH(x, &s->exchanges, link)
-		if (strlen(x->id) == id.n && memcmp(x->id, id.p, id.n) == 0)
+	TAILQ_FOREACH(x, &s->exchanges, link) {
+		const char *own = wire_id(x);
+
+		if (strlen(own) == id.n && memcmp(own, id.p, id.n) == 0)
 			return x;
+	}
 	return NULL;
 }
 
-static void
-drop(struct exchange *x)
+void
+exchange_drop(struct exchange *x)
 {
 	TAILQ_REMOVE(&x->s->exchanges, x, link);
 	x->s->nexchanges--;
@@ -33,6 +42,7 @@ drop(struct exchange *x)
 		event_free(x->timer);
 	free(x->id);
 	free(x->token);
+	free(x->wire);
 	free(x->line);
 	free(x);
 }
@@ -52,17 +62,22 @@ cancel(struct exchange *x)
 
 	ats_buf_init(&line, 2 * MESSAGE_ID_MAX + 256);
 	if (ats_buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-	    "\"params\":{\"requestId\":%s,\"reason\":\"the client is gone\"}}", x->id) == 0)
+	    "\"params\":{\"requestId\":%s,\"reason\":\"the client is gone\"}}", wire_id(x)) == 0)
 		link_send(x->s->way, line.data, line.len);
 }
 
-/* Losing the connection is not taking the request back (MCP 2025-11-25). */
+/* Losing the connection is not taking the request back in MCP 2025-11-25; in 2026-07-28 it is. */
 static void
 on_conn_gone(void *ctx)
 {
 	struct exchange *x = ctx;
 
 	x->conn = NULL;
+	if (x->s->modern) {
+		cancel(x);
+		exchange_drop(x);
+		return;
+	}
 	again_in(x, ORPHAN_S);
 }
 
@@ -79,9 +94,8 @@ say(struct exchange *x, const char *data, size_t n)
 		conn_event(x->conn, id, data, n);
 }
 
-/* False: its client does not take events. */
-static bool
-begin_stream(struct exchange *x)
+bool
+exchange_begin_stream(struct exchange *x)
 {
 	if (x->stream != 0)
 		return true;
@@ -89,6 +103,8 @@ begin_stream(struct exchange *x)
 		return false;
 	x->stream = ++x->s->next_stream;
 	conn_stream(x->conn, NULL);
+	if (x->s->modern)
+		return true;		/* what is lost there is lost */
 	/* An id at once: what is lost from here on can be asked for. */
 	if (strcmp(x->s->revision, "2025-11-25") >= 0)
 		say(x, "", 0);
@@ -104,11 +120,11 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (x->conn == NULL) {
 		cancel(x);
-		drop(x);
+		exchange_drop(x);
 		return;
 	}
 	if (x->stream == 0)
-		(void)begin_stream(x);
+		(void)exchange_begin_stream(x);
 	else
 		conn_comment(x->conn);
 	again_in(x, BEAT_S);
@@ -136,6 +152,32 @@ copy_line(struct ats_slice t)
 	return line;
 }
 
+struct exchange *
+exchange_new(struct session *s, struct conn *c, const struct message *m)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (x == NULL)
+		return NULL;
+	*x = (struct exchange){ .s = s, .conn = c, .id = copy(m->id), .token = copy(m->token) };
+	x->timer = event_new(s->h->base, -1, 0, on_timer, x);
+	TAILQ_INSERT_TAIL(&s->exchanges, x, link);
+	s->nexchanges++;
+	if (x->id == NULL || x->timer == NULL || (m->token.p != NULL && x->token == NULL)) {
+		exchange_drop(x);
+		return NULL;
+	}
+	return x;
+}
+
+void
+exchange_go(struct exchange *x)
+{
+	conn_expects(x->conn, on_conn_gone, x);
+	again_in(x, BEAT_S);
+	link_send(x->s->way, x->line, x->n);
+}
+
 int
 session_ask(struct session *s, struct conn *c, const struct message *m)
 {
@@ -145,23 +187,17 @@ session_ask(struct session *s, struct conn *c, const struct message *m)
 		return -ATS_E_EXISTS;
 	if (s->nexchanges >= HTTP_REQUESTS_MAX)
 		return -ATS_E_FULL;
-	x = calloc(1, sizeof(*x));
+	x = exchange_new(s, c, m);
 	if (x == NULL)
 		return -ATS_E_NOMEM;
-	*x = (struct exchange){ .s = s, .conn = c, .id = copy(m->id), .token = copy(m->token),
-		.line = copy_line(m->whole), .n = m->whole.n,
-		.first = ats_json_key_is(m->method, "initialize") };
-	x->timer = event_new(s->h->base, -1, 0, on_timer, x);
-	TAILQ_INSERT_TAIL(&s->exchanges, x, link);
-	s->nexchanges++;
-	if (x->id == NULL || x->line == NULL || x->timer == NULL ||
-	    (m->token.p != NULL && x->token == NULL)) {
-		drop(x);
+	x->first = ats_json_key_is(m->method, "initialize");
+	x->n = m->whole.n;
+	x->line = copy_line(m->whole);
+	if (x->line == NULL) {
+		exchange_drop(x);
 		return -ATS_E_NOMEM;
 	}
-	conn_expects(c, on_conn_gone, x);
-	again_in(x, BEAT_S);
-	link_send(s->way, x->line, x->n);
+	exchange_go(x);
 	return 0;
 }
 
@@ -186,7 +222,7 @@ exchanges_fail(struct session *s, int status, const char *why)
 			conn_reply_error(x->conn, status, id, -32001, why);
 		else if (x->conn != NULL)
 			conn_stream_end(x->conn);
-		drop(x);
+		exchange_drop(x);
 	}
 }
 
@@ -212,17 +248,21 @@ exchange_answered(struct session *s, const struct said *said, struct ats_slice l
 	if (x == NULL)
 		return;			/* it was given up */
 	session_used(s);
+	if (s->modern) {
+		caller_answered(x, said, line);
+		return;
+	}
 	if (x->first)
 		learn(s, said);
 	if (x->stream == 0 && x->conn != NULL && conn_request(x->conn)->takes_json) {
 		conn_reply(x->conn, 200, x->first ? s->id : NULL, "application/json", line.p,
 		    line.n);
-	} else if (begin_stream(x)) {
+	} else if (exchange_begin_stream(x)) {
 		say(x, line.p, line.n);
 		if (x->conn != NULL)
 			conn_stream_end(x->conn);
 	}
-	drop(x);
+	exchange_drop(x);
 }
 
 void
@@ -234,8 +274,22 @@ exchange_progress(struct session *s, const struct said *said, struct ats_slice l
 		if (x->token != NULL && strlen(x->token) == said->token.n &&
 		    memcmp(x->token, said->token.p, said->token.n) == 0)
 			break;
-	if (x != NULL && begin_stream(x))
+	if (x != NULL && exchange_begin_stream(x))
 		say(x, line.p, line.n);
+}
+
+/* It belongs to a request under way, or to nobody: the youngest that takes events has it. */
+void
+exchange_asked(struct session *s, struct ats_slice line)
+{
+	struct exchange *x;
+
+	TAILQ_FOREACH_REVERSE(x, &s->exchanges, exchange_list, link)
+		if (exchange_begin_stream(x)) {
+			say(x, line.p, line.n);
+			return;
+		}
+	session_tell(s, line);
 }
 
 /* ---- listening ------------------------------------------------------------------- */

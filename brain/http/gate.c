@@ -120,6 +120,34 @@ copy(const struct ats_http_head *h, const char *name, char *out, size_t size)
 	return true;
 }
 
+/* session=NAME among what is between ? and the end; what else is there is not ours. */
+static bool
+read_query(struct ats_http_text q, char name[GATE_NAME_MAX])
+{
+	static const char key[] = "session=", letters[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	size_t nkey = sizeof(key) - 1;
+
+	while (q.n > 0) {
+		const char *end = memchr(q.p, '&', q.n);
+		size_t n = end != NULL ? (size_t)(end - q.p) : q.n;
+
+		if (n > nkey && memcmp(q.p, key, nkey) == 0) {
+			if (name[0] != '\0' || n - nkey >= GATE_NAME_MAX)
+				return false;
+			memcpy(name, q.p + nkey, n - nkey);
+			name[n - nkey] = '\0';
+			if (strspn(name, letters) != n - nkey)
+				return false;
+		} else if (n == nkey && memcmp(q.p, key, nkey) == 0) {
+			return false;
+		}
+		q.p += n + (end != NULL);
+		q.n -= n + (end != NULL);
+	}
+	return true;
+}
+
 static void
 read_accept(const struct ats_http_head *h, struct request *r)
 {
@@ -185,6 +213,10 @@ gate_judge(const struct gate *g, const struct ats_http_head *h, struct request *
 	*ret_why = "POST, GET or DELETE";
 	if (!read_method(h->method, &ret->method))
 		return 405;
+	*ret_why = "session= in the query: 1 to 64 letters, digits, '.', '_' or '-', once";
+	if (query != NULL && !read_query((struct ats_http_text){ query + 1,
+	    h->target.n - path.n - 1 }, ret->name))
+		return 400;
 	*ret_why = "a field of MCP is wrong, or there twice";
 	if (!copy(h, "Mcp-Session-Id", ret->session, sizeof(ret->session)) ||
 	    !copy(h, "Last-Event-ID", ret->event, sizeof(ret->event)) ||

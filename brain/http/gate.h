@@ -11,7 +11,8 @@
 
 #define GATE_ID_MAX 129			/* of a session id, with its NUL */
 #define GATE_EVENT_MAX 65		/* of Last-Event-ID */
-#define GATE_VERSION_MAX 17		/* of MCP-Protocol-Version */
+#define GATE_VERSION_MAX 33		/* of MCP-Protocol-Version */
+#define GATE_NAME_MAX 65		/* of session= in the query */
 
 struct gate {				/* all borrowed */
 	const struct ats_secret *token;
@@ -24,6 +25,7 @@ enum gate_method { GATE_POST, GATE_GET, GATE_DELETE };
 struct request {
 	enum gate_method method;
 	char session[GATE_ID_MAX], event[GATE_EVENT_MAX], version[GATE_VERSION_MAX];
+	char name[GATE_NAME_MAX];	/* for requests that have no session by themselves */
 	bool takes_json, takes_events;	/* of Accept */
 	bool close;			/* the connection ends with the answer */
 	bool expects;			/* 100-continue */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streamable HTTP (MCP 2025-11-25, Transports): POST sends one message, GET listens, DELETE ends
- * a session. Runs in ats-http; whoever asks has the token. */
+ * Streamable HTTP (MCP, Transports): POST sends one message; to 2025-11-25 GET listens and DELETE
+ * ends a session, from 2026-07-28 on each request stands alone. Runs in ats-http; whoever asks has the token. */
 #include "brain/http/mcp.h"
 
 #include <string.h>
@@ -76,6 +76,69 @@ ask(struct http *h, struct conn *c, const struct message *m)
 		conn_reply_error(c, 503, m->id, INVALID, "out of memory");
 }
 
+/* ---- 2026-07-28 ------------------------------------------------------------------ */
+
+static void
+refuse(struct conn *c, const struct message *m, const struct modern *q)
+{
+	struct ats_buf data ATS_CLEANUP_BUF = { 0 };
+
+	ats_buf_init(&data, MODERN_VERSION_MAX + 256);
+	if (q->version.p == NULL ||
+	    ats_buf_addf(&data, "{\"supported\":[\"" MODERN_REVISION "\"],\"requested\":%.*s}",
+		(int)q->version.n, q->version.p) < 0)
+		conn_reply_error(c, q->status, m->id, q->code, q->why);
+	else
+		conn_reply_error_data(c, q->status, m->id, q->code, q->why,
+		    (struct ats_slice){ data.data, data.len });
+}
+
+static void
+ask_modern(struct http *h, struct conn *c, const struct message *m, struct modern *q)
+{
+	struct ats_http_head head;
+	struct ats_slice text = conn_head(c);
+	struct session *s;
+	int rc;
+
+	/* It was read before, when it came. */
+	if (ats_http_request_read(text.p, text.n, &head, NULL) < 0)
+		head = (struct ats_http_head){ .nfields = 0 };
+	modern_check(&head, m, q);
+	if (q->status == 0 && q->listens && !conn_request(c)->takes_events) {
+		conn_reply_error(c, 406, m->id, INVALID,
+		    "Accept: expected text/event-stream for subscriptions/listen");
+		return;
+	}
+	if (q->status != 0) {
+		refuse(c, m, q);
+		return;
+	}
+	s = session_modern(h, conn_request(c)->name);
+	rc = s == NULL ? -ATS_E_FULL : caller_ask(s, c, m, q);
+	if (rc == -ATS_E_FULL)
+		conn_reply_error(c, 429, m->id, INVALID, "too many requests at once");
+	else if (rc < 0)
+		conn_reply_error(c, 503, m->id, INVALID, "out of memory");
+}
+
+static void
+post_modern(struct http *h, struct conn *c, const struct message *m)
+{
+	struct modern q;
+
+	if (m->method.p == NULL) {
+		conn_reply_error(c, 400, m->id, INVALID, "there is nothing to be answered in "
+		    MODERN_REVISION);
+	} else if (m->id.p == NULL) {
+		/* A notification, of which this revision has none. */
+		conn_reply(c, 202, NULL, NULL, NULL, 0);
+	} else {
+		ask_modern(h, c, m, &q);
+		ats_buf_done(&q.headers);
+	}
+}
+
 static void
 post(struct http *h, struct conn *c, const char *body, size_t n)
 {
@@ -88,6 +151,10 @@ post(struct http *h, struct conn *c, const char *body, size_t n)
 		conn_reply_error(c, 400, m.id, code, why);
 		return;
 	}
+	if (modern_is(conn_request(c)->version, &m)) {
+		post_modern(h, c, &m);
+		return;
+	}
 	if (m.method.p != NULL && m.id.p != NULL) {
 		ask(h, c, &m);
 		return;
@@ -95,9 +162,7 @@ post(struct http *h, struct conn *c, const char *body, size_t n)
 	s = find(h, c, nobody);
 	if (s == NULL)
 		return;
-	/* Brain asks clients nothing by this way: an answer is to nothing. */
-	if (m.method.p != NULL)
-		session_note(s, &m);
+	session_note(s, &m);
 	conn_reply(c, 202, NULL, NULL, NULL, 0);
 }
 
@@ -109,6 +174,10 @@ mcp_request(struct http *h, struct conn *c, const char *body, size_t n)
 
 	if (r->method == GATE_POST) {
 		post(h, c, body, n);
+		return;
+	}
+	if (strcmp(r->version, MODERN_REVISION) == 0) {
+		conn_reply_error(c, 405, nobody, INVALID, MODERN_REVISION " knows POST alone");
 		return;
 	}
 	s = find(h, c, nobody);

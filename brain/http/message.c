@@ -61,6 +61,7 @@ message_read(const char *body, size_t n, struct message *ret, const char **ret_w
 		} else if (ats_json_key_is(key, "method") && v.type == ATS_JSON_STRING) {
 			ret->method = (struct ats_slice){ v.raw.p + 1, v.raw.n - 2 };
 		} else if (ats_json_key_is(key, "params")) {
+			ret->params = v.raw;
 			ret->token = token_of(v.raw);
 		} else if (ats_json_key_is(key, "result") || ats_json_key_is(key, "error")) {
 			is_response = true;
@@ -73,14 +74,36 @@ message_read(const char *body, size_t n, struct message *ret, const char **ret_w
 	return ret->method.p == NULL && !is_response ? INVALID : 0;
 }
 
+static struct ats_slice
+subscription_of(struct ats_slice params)
+{
+	struct ats_json_val meta, id;
+
+	if (ats_json_get(params, "_meta", &meta) && meta.type == ATS_JSON_OBJECT &&
+	    ats_json_get(meta.raw, "io.modelcontextprotocol/subscriptionId", &id) && is_id(&id))
+		return id.raw;
+	return (struct ats_slice){ NULL, 0 };
+}
+
+static int64_t
+code_of(const struct ats_json_val *error)
+{
+	struct ats_json_val v;
+	int64_t code;
+
+	if (error->type != ATS_JSON_OBJECT || !ats_json_get(error->raw, "code", &v) ||
+	    ats_json_to_i64(&v, &code) < 0)
+		return -1;
+	return code;
+}
+
 int
 message_said(struct ats_slice line, struct said *ret)
 {
 	struct ats_json_val params, token;
 	struct ats_json_iter it;
 	struct ats_json_val v;
-	struct ats_slice key;
-	bool progress = false;
+	struct ats_slice key, method = { NULL, 0 };
 
 	*ret = (struct said){ .id = { NULL, 0 } };
 	params = (struct ats_json_val){ .type = ATS_JSON_NULL };
@@ -92,13 +115,18 @@ message_said(struct ats_slice line, struct said *ret)
 			ret->id = v.raw;
 		else if (ats_json_key_is(key, "result"))
 			ret->result = v.raw;
+		else if (ats_json_key_is(key, "error"))
+			ret->code = code_of(&v);
 		else if (ats_json_key_is(key, "method"))
-			progress = v.raw.n == 24 && memcmp(v.raw.p, "\"notifications/progress\"",
-			    24) == 0;
+			method = v.raw;
 		else if (ats_json_key_is(key, "params"))
 			params = v;
 	}
-	if (progress && params.type == ATS_JSON_OBJECT &&
+	ret->asks = method.p != NULL && ret->id.p != NULL;
+	if (ret->id.p != NULL || params.type != ATS_JSON_OBJECT)
+		return 0;
+	ret->subscription = subscription_of(params.raw);
+	if (method.n == 24 && memcmp(method.p, "\"notifications/progress\"", 24) == 0 &&
 	    ats_json_get(params.raw, "progressToken", &token) && is_id(&token))
 		ret->token = token.raw;
 	return 0;

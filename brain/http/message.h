@@ -12,16 +12,20 @@ struct message {			/* pointers into the body */
 	struct ats_slice id;		/* raw; p == NULL: a notification */
 	struct ats_slice method;	/* between the quotes, escaped; p == NULL: a response */
 	struct ats_slice token;		/* raw params._meta.progressToken, or p == NULL */
+	struct ats_slice params;	/* raw, or p == NULL */
 	struct ats_slice whole;		/* the object, without what is around it */
 };
 /* 0, or the JSON-RPC error code and why; id is set as far as it was found. */
 int message_read(const char *body, size_t n, struct message *ret, const char **ret_why);
 
-/* What a line of the engine is: an answer to an id, or a notification. */
+/* What a line of the engine is: an answer to an id, a request, or a notification. */
 struct said {
-	struct ats_slice id;		/* raw; p == NULL: no answer */
+	struct ats_slice id;		/* raw; p == NULL: a notification */
 	struct ats_slice token;		/* of notifications/progress, raw; p == NULL: another */
+	struct ats_slice subscription;	/* that a notification is for, raw, or p == NULL */
 	struct ats_slice result;	/* raw, or p == NULL */
+	int64_t code;			/* of an error, or 0 */
+	bool asks;			/* a method and an id */
 };
 /* Scans the line. -ATS_E_JSON when it is none of both. */
 ATS_NODISCARD int message_said(struct ats_slice line, struct said *ret);

@@ -199,7 +199,12 @@ on_line(void *ctx, struct ats_slice line)
 
 	if (s->gone || message_said(line, &said) < 0)
 		return;
-	if (said.id.p != NULL) {
+	if (s->modern && said.id.p == NULL) {
+		caller_told(s, &said, line);
+	} else if (said.asks) {
+		if (!s->modern)
+			exchange_asked(s, line);
+	} else if (said.id.p != NULL) {
 		our_id(s, ours);
 		if (said.id.n != strlen(ours) || memcmp(said.id.p, ours, said.id.n) != 0)
 			exchange_answered(s, &said, line);
@@ -223,7 +228,7 @@ on_failed(void *ctx, bool known, const char *why)
 }
 
 static struct session *
-make(struct http *h, const char *id, bool known)
+make(struct http *h, const char *id, bool known, bool modern)
 {
 	static const struct link_ops ops = { on_up, on_line, on_failed };
 	struct session *s = make_room(h) ? calloc(1, sizeof(*s)) : NULL;
@@ -232,8 +237,11 @@ make(struct http *h, const char *id, bool known)
 	if (s == NULL)
 		return NULL;
 	s->h = h;
+	s->modern = modern;
 	(void)snprintf(s->id, sizeof(s->id), "%s", id);
-	(void)snprintf(key, sizeof(key), "http:%.*s", HALF, id);
+	/* A session's own key is a half of its id; the other half proves it. */
+	(void)snprintf(key, sizeof(key), modern ? "http-%.*s" : "http:%.*s",
+	    modern ? (int)sizeof(key) : HALF, id);
 	TAILQ_INIT(&s->exchanges);
 	events_init(&s->events);
 	s->next_stream = 1;
@@ -259,7 +267,7 @@ session_new(struct http *h)
 		return NULL;
 	ats_hex(chance, sizeof(chance), id);
 	prove(h, id, id + HALF);
-	return make(h, id, false);
+	return make(h, id, false, false);
 }
 
 struct session *
@@ -274,10 +282,26 @@ session_find(struct http *h, const char *id, const char *revision)
 			session_used(s);
 			return s;
 		}
-	s = make(h, id, true);
+	s = make(h, id, true, false);
 	if (s != NULL)
 		(void)snprintf(s->revision, sizeof(s->revision), "%s", revision);
 	return s;
+}
+
+struct session *
+session_modern(struct http *h, const char *name)
+{
+	char id[GATE_ID_MAX];
+	struct session *s;
+
+	/* Not the form of an id that clients may send. */
+	(void)snprintf(id, sizeof(id), "name:%s", name);
+	TAILQ_FOREACH(s, &h->sessions, link)
+		if (!s->gone && strcmp(s->id, id) == 0) {
+			session_used(s);
+			return s;
+		}
+	return make(h, id, false, true);
 }
 
 const char *

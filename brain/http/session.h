@@ -7,6 +7,7 @@
 
 #include "brain/http/conn.h"
 #include "brain/http/message.h"
+#include "brain/http/modern.h"
 
 #define SESSION_REVISION_MAX 17u
 
@@ -17,11 +18,16 @@ struct session *session_new(struct http *h);
 /* One that is in memory, or was once; NULL: unknown, or the proof is wrong. revision: what the
  * client says that was agreed; for one that must be taken up again. */
 struct session *session_find(struct http *h, const char *id, const char *revision);
+/* The one of requests that say all by themselves, by the name in their URL; NULL without memory. */
+struct session *session_modern(struct http *h, const char *name);
 const char *session_id(const struct session *s);
 /* Sends a request; c is answered later. -ATS_E_EXISTS: its id is under way, -ATS_E_FULL,
  * -ATS_E_NOMEM: c is not. */
 ATS_NODISCARD int session_ask(struct session *s, struct conn *c, const struct message *m);
-/* Sends a notification. */
+/* The same of a modern session; q is what modern_check found in order. */
+ATS_NODISCARD int caller_ask(struct session *s, struct conn *c, const struct message *m,
+    const struct modern *q);
+/* Sends a notification, or an answer to a request of the engine's. */
 void session_note(struct session *s, const struct message *m);
 /* c becomes a stream: of what is no answer, or, after an event id, of what came after it in that
  * stream. -ATS_E_NOENT: no such event. */

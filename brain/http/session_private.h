@@ -12,11 +12,13 @@ struct exchange {			/* a request that is not answered */
 	TAILQ_ENTRY(exchange) link;
 	struct session *s;
 	struct conn *conn;		/* NULL: it was lost, the events are kept */
-	char *id, *token;		/* owned, raw; token may be NULL */
+	char *id, *token;		/* owned, raw, the client's; token may be NULL */
+	char *wire;			/* owned: raw id for the engine, or NULL: id */
 	char *line;			/* owned: what was sent */
 	size_t n;
 	uint64_t stream, number;	/* 0: no event yet; of the last one */
 	bool first;			/* initialize */
+	bool listens, acked;		/* subscriptions/listen; it was told so */
 	struct event *timer;
 };
 TAILQ_HEAD(exchange_list, exchange);
@@ -26,6 +28,8 @@ struct session {
 	struct http *h;
 	char id[GATE_ID_MAX];
 	char revision[SESSION_REVISION_MAX];	/* "" until it is agreed */
+	bool modern;			/* of requests that agree on nothing: revision stays "" */
+	uint64_t last_wire;		/* of its requests */
 	struct link *way;
 	struct exchange_list exchanges;
 	unsigned nexchanges;
@@ -39,12 +43,25 @@ struct session {
 void session_used(struct session *s);
 
 /* exchange.c */
+/* A new one: id and token are copied, the rest is left to be filled in; NULL without memory. */
+struct exchange *exchange_new(struct session *s, struct conn *c, const struct message *m);
+void exchange_drop(struct exchange *x);
+/* Its line is sent, or will be. */
+void exchange_go(struct exchange *x);
+/* Beginning a stream if there is none; false: the client does not take events. */
+bool exchange_begin_stream(struct exchange *x);
 /* All that are open, in the order of their coming. */
 void exchanges_send(struct session *s);
 void exchanges_fail(struct session *s, int status, const char *why);
 void exchange_answered(struct session *s, const struct said *said, struct ats_slice line);
 void exchange_progress(struct session *s, const struct said *said, struct ats_slice line);
+/* A request of the engine's to the client. */
+void exchange_asked(struct session *s, struct ats_slice line);
 /* A line that belongs to no request. */
 void session_tell(struct session *s, struct ats_slice line);
+
+/* caller.c: the same for requests of a modern session */
+void caller_answered(struct exchange *x, const struct said *said, struct ats_slice line);
+void caller_told(struct session *s, const struct said *said, struct ats_slice line);
 
 #endif

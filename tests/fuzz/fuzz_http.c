@@ -2,9 +2,11 @@
  *
  * What reaches ats-http. Input: how long the pieces are, then a request. The end of the head is
  * the same whatever was looked at before; a head that is taken has one framing, and with it one
- * body, whatever the pieces; the message in it is found inside of it. */
+ * body, whatever the pieces; the message in it is found inside of it; what the engine gets of a
+ * request of 2026-07-28 is one line with an id of ours. */
 #include "brain/http/gate.h"
 #include "brain/http/message.h"
+#include "brain/http/modern.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
@@ -34,8 +36,38 @@ check_inside(struct ats_slice part, const char *p, size_t n)
 	FUZZ_CHECK(part.p == NULL || (part.p >= p && part.p + part.n <= p + n));
 }
 
+/* A request of 2026-07-28 that is in order is one line with an id of ours, and nothing else of it
+ * has changed: with the client's own id it is what came. */
 static void
-read_message(const char *p, size_t n)
+read_modern(const struct ats_http_head *h, const struct message *m)
+{
+	static const struct ats_http_head none = { .nfields = 0 };
+	struct ats_slice parts[3];
+	struct ats_buf line;
+	struct message again;
+	struct modern q;
+	const char *why;
+
+	modern_check(h != NULL ? h : &none, m, &q);
+	ats_buf_init(&line, SIZE_MAX / 2);
+	FUZZ_CHECK((q.status == 0) == (q.code == 0));
+	FUZZ_CHECK(q.headers.len == 0 || q.status != 0 ||
+	    ats_json_scan(q.headers.data, q.headers.len, NULL) == 0);
+	if (q.status == 0) {
+		FUZZ_CHECK(modern_line(m, "\"h-1\"", &q.headers, &line) == 0);
+		FUZZ_CHECK(memchr(line.data, '\n', line.len) == NULL);
+		FUZZ_CHECK(message_read(line.data, line.len, &again, &why) == 0);
+		FUZZ_CHECK(again.id.n == 5 && memcmp(again.id.p, "\"h-1\"", 5) == 0);
+		FUZZ_CHECK(again.method.n == m->method.n);
+		modern_splice(again.whole, again.id, "\"h-1\"", parts);
+		FUZZ_CHECK(parts[0].n + parts[1].n + parts[2].n == line.len);
+	}
+	ats_buf_done(&q.headers);
+	ats_buf_done(&line);
+}
+
+static void
+read_message(const struct ats_http_head *h, const char *p, size_t n)
 {
 	struct message m;
 	struct said said;
@@ -47,9 +79,12 @@ read_message(const char *p, size_t n)
 	check_inside(m.token, p, n);
 	check_inside(m.whole, p, n);
 	FUZZ_CHECK(rc != 0 || (m.whole.n >= 2 && m.whole.p[0] == '{'));
+	if (rc == 0 && m.id.p != NULL && m.method.p != NULL)
+		read_modern(h, &m);
 	if (rc == 0 && message_said(m.whole, &said) == 0) {
 		FUZZ_CHECK(said.id.n == m.id.n);
 		check_inside(said.token, p, n);
+		check_inside(said.subscription, p, n);
 		check_inside(said.result, p, n);
 	}
 }
@@ -80,14 +115,15 @@ unchunk(struct ats_slice s, size_t piece, struct ats_buf *out)
 }
 
 static void
-read_body(struct ats_slice rest, const struct request *r, size_t piece)
+read_body(const struct ats_http_head *h, struct ats_slice rest, const struct request *r,
+    size_t piece)
 {
 	struct ats_buf whole, pieces;
 	int64_t a, b;
 
 	if (r->framing != ATS_HTTP_CHUNKED) {
 		if (r->length <= rest.n)
-			read_message(rest.p, (size_t)r->length);
+			read_message(h, rest.p, (size_t)r->length);
 		return;
 	}
 	ats_buf_init(&whole, SIZE_MAX / 2);
@@ -98,7 +134,7 @@ read_body(struct ats_slice rest, const struct request *r, size_t piece)
 	if (a >= 0) {
 		FUZZ_CHECK(whole.len == pieces.len &&
 		    memcmp(whole.data, pieces.data, whole.len) == 0);
-		read_message(whole.data, whole.len);
+		read_message(h, whole.data, whole.len);
 	}
 	ats_buf_done(&whole);
 	ats_buf_done(&pieces);
@@ -123,7 +159,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t from = 0; from < in.n && from < n; from += piece)
 		FUZZ_CHECK(ats_http_head_end(text, in.n, from) == n || from + 3 > n);
 	if (n == 0) {
-		read_message(text, in.n);
+		read_message(NULL, text, in.n);
 	} else if (ats_http_response_read(text, n, &h, NULL) == 0) {
 		FUZZ_CHECK(h.status < 1000 && h.nfields <= ATS_HTTP_FIELDS_MAX);
 	} else if (ats_http_request_read(text, n, &h, NULL) == 0) {
@@ -131,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(status == 0 || (status >= 400 && status < 500 && why != NULL));
 		FUZZ_CHECK(r.framing != ATS_HTTP_LENGTH || status != 0 || r.length <= BODY_MAX);
 		if (status == 0)
-			read_body((struct ats_slice){ text + n, in.n - n }, &r, piece);
+			read_body(&h, (struct ats_slice){ text + n, in.n - n }, &r, piece);
 	}
 	free(text);
 	return 0;
