@@ -3,8 +3,9 @@
  * Sandboxes that a script makes. Runs in the engine; what scripts say is judged here
  * (docs/INTEGRATION.md, proto/schema), and where they say a sandbox is, by the spawner.
  *
- * A start takes, of these, the first that works: the present one, if only its link was lost
- * (connecting shows it); a warm one that NAME.probe calls alive; one that NAME.build makes. */
+ * A start takes, of these, the first that works: the present one, if only its link was lost, or
+ * the engine before this one (connecting shows it); a warm one that NAME.probe calls alive; one
+ * that NAME.build makes. */
 #include "brain/engine/provider.h"
 
 #include <event2/event.h>
@@ -15,6 +16,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/provider_private.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
 #include "brain/engine/script_line.h"
@@ -24,144 +26,15 @@
 #include "common/log.h"
 #include "common/secret.h"
 
-#define WARM_MAX 8
 #define ENROLMENT_MAX 160		/* ats1:, an id, a number, 64 digits */
 #define PROBE_MS 10000u
-#define DESTROY_MS 30000u
-#define DESTROYS_MAX 4			/* at a time; the others wait */
 #define WARM_AGAIN_US 30000000u		/* after one that failed */
-
-struct provided {			/* of one sandbox */
-	struct sandbox *box;
-	struct made now;		/* what is used, or tried */
-	bool has_now, again;		/* again: it was used before */
-	bool waits;			/* for the warm one that is being built */
-	struct made warm[WARM_MAX];
-	size_t nwarm;
-	struct script *need, *warming;	/* under way */
-	uint64_t generation, warm_from_us;
-};
-
-struct removal {
-	TAILQ_ENTRY(removal) link;
-	struct engine *e;
-	struct script *run;		/* of it, or of the build that it waits for */
-	char box[sizeof(((struct sandbox *)0)->id)];
-	char id[MADE_ID_MAX];
-};
-struct provider {
-	struct engine *e;
-	TAILQ_HEAD(, removal) removals;
-	size_t running;
-	struct event *late;
-};
-
-/* ---- removing ---------------------------------------------------------------------- */
-
-static void remove_next(struct provider *p);
-
-static void
-removal_done(struct removal *r)
-{
-	struct provider *p = r->e->provider;
-
-	TAILQ_REMOVE(&p->removals, r, link);
-	free(r);
-	remove_next(p);
-	if (p->e->stopping && TAILQ_EMPTY(&p->removals))
-		(void)event_base_loopbreak(p->e->base);
-}
-
-static void
-on_removed(void *ctx, int code, const char *why, struct ats_slice line)
-{
-	struct removal *r = ctx;
-
-	(void)line;
-	if (code != 0 && code != ATS_E_NOENT)
-		ats_log(ATS_LOG_WARN, "a sandbox was not removed", "sandbox=%s id=%s why=\"%s\"",
-		    r->box, r->id, why);
-	r->e->provider->running--;
-	removal_done(r);
-}
-
-static void
-remove_next(struct provider *p)
-{
-	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
-	struct removal *r;
-
-	TAILQ_FOREACH(r, &p->removals, link) {
-		if (p->running >= DESTROYS_MAX)
-			return;
-		if (r->run != NULL || script_line_id(r->id, &line) < 0)
-			continue;
-		r->run = script_run(p->e, r->box, SCRIPT_DESTROY,
-		    (struct ats_slice){ line.data, line.len }, DESTROY_MS, on_removed, r);
-		p->running += r->run != NULL;
-	}
-}
-
-static struct removal *
-removal_new(struct sandbox *box, const char *id)
-{
-	struct removal *r = calloc(1, sizeof(*r));
-
-	if (r == NULL) {
-		ats_log(ATS_LOG_ERROR, "a sandbox was not removed", "sandbox=%s id=%s", box->id,
-		    id);
-		return NULL;
-	}
-	r->e = box->e;
-	(void)snprintf(r->box, sizeof(r->box), "%s", box->id);
-	(void)snprintf(r->id, sizeof(r->id), "%s", id);
-	TAILQ_INSERT_TAIL(&box->e->provider->removals, r, link);
-	return r;
-}
-
-static void
-remove_made(struct sandbox *box, const struct made *m)
-{
-	if (removal_new(box, m->id) != NULL)
-		remove_next(box->e->provider);
-}
-
-static void
-on_abandoned(void *ctx, int code, const char *why, struct ats_slice line)
-{
-	struct removal *r = ctx;
-	struct made m;
-
-	(void)why;
-	r->run = NULL;
-	if (code != 0 || script_line_made(line, &m, NULL) < 0) {
-		removal_done(r);
-		return;
-	}
-	(void)snprintf(r->id, sizeof(r->id), "%s", m.id);
-	remove_next(r->e->provider);
-}
-
-/* A script whose result nobody waits for; but if it has made a sandbox, that is removed. */
-static void
-abandon(struct sandbox *box, struct script **s)
-{
-	struct removal *r = *s == NULL ? NULL : removal_new(box, "");
-
-	if (r == NULL) {
-		script_drop(*s);
-	} else {
-		r->run = *s;
-		script_let_go(*s, on_abandoned, r);
-	}
-	*s = NULL;
-}
 
 static void
 drop_now(struct provided *d)
 {
 	if (d->has_now)
-		remove_made(d->box, &d->now);
+		provider_remove(d->box->e, d->box->id, &d->now);
 	d->has_now = d->again = false;
 }
 
@@ -171,10 +44,10 @@ static void on_built(void *ctx, int code, const char *why, struct ats_slice line
 static void on_warmed(void *ctx, int code, const char *why, struct ats_slice line);
 static void on_probed(void *ctx, int code, const char *why, struct ats_slice line);
 
-static const char *
-name_of(const struct provided *d)
+const char *
+provider_script(const struct engine *e)
 {
-	return d->box->e->set.sandbox_url + strlen("script:");
+	return strncmp(e->set.sandbox_url, "script:", 7) == 0 ? e->set.sandbox_url + 7 : NULL;
 }
 
 static void
@@ -184,7 +57,7 @@ failed(struct provided *d, const char *step, int code, const char *why)
 
 	sandbox_last_words(d->box, last, sizeof(last));
 	(void)snprintf(text, sizeof(text), "%s.%s of \"commands\" gave no sandbox: %.400s%s%s; "
-	    "atsctl sandbox logs %s shows what it said", name_of(d), step, why,
+	    "atsctl sandbox logs %s shows what it said", provider_script(d->box->e), step, why,
 	    last[0] != '\0' ? "; its last words: " : "", last, d->box->id);
 	sandbox_on_failed(d->box, code, text);
 }
@@ -209,7 +82,7 @@ static struct script *
 build(struct provided *d, script_done *done)
 {
 	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
-	struct made keep[WARM_MAX + 1];
+	struct made keep[PROVIDER_WARM_MAX + 1];
 	struct sandbox *box = d->box;
 	char key[ENROLMENT_MAX];
 	struct script *s = NULL;
@@ -246,6 +119,7 @@ probe(struct provided *d)
 static void
 use(struct provided *d)
 {
+	provider_keep(d, &d->now, true);
 	vault_link_use(d->box->e, d->box, d->now.url);
 }
 
@@ -329,12 +203,6 @@ on_built(void *ctx, int code, const char *why, struct ats_slice line)
 	use(d);
 }
 
-static bool
-is_script(const struct engine *e)
-{
-	return strncmp(e->set.sandbox_url, "script:", 7) == 0;
-}
-
 void
 provider_need(struct sandbox *box)
 {
@@ -342,7 +210,7 @@ provider_need(struct sandbox *box)
 
 	if (box->e->stopping)
 		return;
-	if (!is_script(box->e)) {
+	if (provider_script(box->e) == NULL) {
 		vault_link_need(box->e, box);
 		return;
 	}
@@ -353,6 +221,7 @@ provider_need(struct sandbox *box)
 			return;
 		}
 		d->box = box;
+		provider_take_over(box->e->provider, d);
 	}
 	if (d->need == NULL && !d->waits)
 		next(d);
@@ -362,7 +231,7 @@ uint64_t
 provider_start_ms(const struct sandbox *box)
 {
 	const struct settings *set = &box->e->set;
-	uint64_t scripts = is_script(box->e) ?
+	uint64_t scripts = provider_script(box->e) != NULL ?
 	    set->build_timeout_s * 1000 + (set->warm + 1) * PROBE_MS : 0;
 
 	return set->start_ms + scripts;
@@ -379,7 +248,7 @@ provider_tries_on(struct sandbox *box)
 	if (d == NULL)
 		return false;
 	again = d->has_now && d->again;
-	abandon(box, &d->need);
+	provider_abandon(box, &d->need);
 	d->waits = false;
 	drop_now(d);
 	if (again && !box->e->stopping)
@@ -424,6 +293,7 @@ on_warmed(void *ctx, int code, const char *why, struct ats_slice line)
 		use(d);
 	} else {
 		d->warm[d->nwarm++] = m;
+		provider_keep(d, &m, false);
 		provider_used(d->box);
 	}
 }
@@ -450,11 +320,11 @@ provider_unused(struct sandbox *box)
 	if (d == NULL)
 		return false;
 	starts = d->need != NULL || d->waits;
-	abandon(box, &d->need);
-	abandon(box, &d->warming);
+	provider_abandon(box, &d->need);
+	provider_abandon(box, &d->warming);
 	drop_now(d);
 	while (d->nwarm > 0)
-		remove_made(box, &d->warm[--d->nwarm]);
+		provider_remove(box->e, box->id, &d->warm[--d->nwarm]);
 	box->provided = NULL;
 	free(d);
 	return starts;
@@ -471,20 +341,18 @@ provider_new(struct engine *e)
 		return NULL;
 	p->e = e;
 	TAILQ_INIT(&p->removals);
+	TAILQ_INIT(&p->left);
+	provider_load(p);
 	return p;
 }
 
 void
 provider_free(struct provider *p)
 {
-	struct removal *r;
-
 	if (p == NULL)
 		return;
-	while ((r = TAILQ_FIRST(&p->removals)) != NULL) {
-		TAILQ_REMOVE(&p->removals, r, link);
-		free(r);
-	}
+	provider_removals_free(p);
+	provider_left_free(p);
 	if (p->late != NULL)
 		event_free(p->late);
 	free(p);
@@ -511,6 +379,7 @@ provider_stop(struct engine *e)
 
 	while ((box = sandboxes_each(e->boxes, &pos)) != NULL)
 		(void)provider_unused(box);
+	provider_remove_left(p);
 	if (TAILQ_EMPTY(&p->removals) || p->late != NULL)
 		return p->late != NULL;
 	p->late = event_new(e->base, -1, 0, on_late, p);

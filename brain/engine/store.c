@@ -43,6 +43,8 @@ static const char schema[] =
     " blocks BLOB, output BLOB, exit_kind TEXT, exit_code INTEGER, queue_us INTEGER,"
     " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
     " path TEXT);"
+    "CREATE TABLE IF NOT EXISTS made(sandbox TEXT, id TEXT, script TEXT, url TEXT, used INTEGER,"
+    " PRIMARY KEY(sandbox, id)) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
     " WHERE key IS NOT NULL;";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The journal: one SQLite file that makes a call's answer survive the engine. Tables
- * sessions, reads, calls. WAL with synchronous=NORMAL: it survives the death of the
+ * sessions, reads, calls, made. WAL with synchronous=NORMAL: it survives the death of the
  * process; a power loss may cost the last moments. Held with an exclusive lock.
  *
  * A full disk: each write says -ATS_E_NOSPC and leaves the file as it was. */

@@ -5,6 +5,7 @@ make them, keep some of them warm, and remove them."""
 import contextlib
 import json
 import os
+import re
 import socket
 import signal
 import subprocess
@@ -204,13 +205,51 @@ def _(home):
     p.communicate(timeout=ats.TIMEOUT)
 
 
-@ats.test("the engine dies: the next one builds anew")
+def new_engine(home):
+    """Ends the engine, and waits for the one after it."""
+    old = home.pids("ats-engine")[0]
+    os.kill(old, signal.SIGKILL)
+    ats.wait_gone({old})
+    ats.until(lambda: home.pids("ats-engine"), "the next engine")
+
+
+@ats.test("the engine dies: the next one goes on with the same sandbox, and its commands with it")
+def _(home):
+    s = scripts.Scripts(home, warm=1)
+    started = home.call("Bash", command="sleep 300", run_in_background=True)
+    shell = re.search(r"bash_\w+", text_of(started)).group()
+    ats.until(lambda: len(s.asked("build")) == 2, "a warm one is built")
+    ats.until(lambda: s.lives(2), "the warm one")
+    new_engine(home)
+    ats.contains(text_of(home.call("BashOutput", bash_id=shell)).lower(), "running")
+    ats.equal(len(s.asked("build")), 2)
+    s.kill(1)
+    ats.contains(text_of(home.call("Bash", command="echo again")), "again")
+    ats.equal(ids(s.asked("probe")), ["box-2"])     # the warm one was known as well
+    home.ctl("shutdown", code=0)
+    ats.check({"box-1", "box-2"} <= set(ids(s.asked("destroy"))), "not all was removed")
+
+
+@ats.test("the engine dies, and its sandbox with it: that is removed, and the next one built")
 def _(home):
     s = scripts.Scripts(home)
     home.call("Bash", command="true")
-    os.kill(home.pids("ats-engine")[0], signal.SIGKILL)
+    os.kill(home.pids("ats-engine")[0], signal.SIGSTOP)     # it must not see it
+    s.kill(1)
+    new_engine(home)
     ats.contains(text_of(home.call("Bash", command="echo again")), "again")
-    ats.equal([a["keep"] for a in s.asked("build")], [[], []])
+    ats.equal(len(s.asked("build")), 2)
+    ats.until(lambda: ids(s.asked("destroy")) == ["box-1"], "it is removed")
+
+
+@ats.test("the engine dies, and nobody comes back: what was made is removed when brain ends")
+def _(home):
+    s = scripts.Scripts(home)
+    home.call("Bash", command="true")
+    new_engine(home)
+    home.ctl("shutdown", code=0)
+    ats.equal(ids(s.asked("destroy")), ["box-1"])
+    ats.until(lambda: not s.lives(1), "hands ends")
 
 
 NET = """read -r line

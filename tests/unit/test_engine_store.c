@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "brain/engine/sessions.h"
+#include "brain/engine/store_made.h"
 #include "common/map.h"
 #include "tests/lib/unit.h"
 
@@ -363,11 +364,61 @@ START_TEST(store_with_damaged_pages_is_replaced_after_at_most_one_error)
 }
 END_TEST
 
+static int
+count_made(void *ctx, const struct store_made *m)
+{
+	unsigned *n = ctx;
+
+	ck_assert_str_eq(m->box, "b-1");
+	ck_assert_str_eq(m->script, "pod");
+	ck_assert_str_eq(m->made.url, m->used ? "unix:/run/1" : "unix:/run/2");
+	ck_assert_str_eq(m->made.id, m->used ? "box-1" : "box-2");
+	*n += m->used ? 1 : 10;
+	return 0;
+}
+
+static int
+refuse_made(void *ctx, const struct store_made *m)
+{
+	(void)ctx;
+	(void)m;
+	return -ATS_E_NOMEM;
+}
+
+START_TEST(store_made_is_there_until_it_is_dropped)
+{
+	struct store_made m = { .box = "b-1", .script = "pod", .used = true };
+	struct store *st = open_store();
+	unsigned n = 0;
+
+	ck_assert_int_eq(store_made_each(st, refuse_made, NULL, NULL), 0);
+	strcpy(m.made.id, "box-1");
+	strcpy(m.made.url, "unix:/run/1");
+	ck_assert_int_eq(store_made_save(st, &m, NULL), 0);
+	strcpy(m.made.id, "box-2");
+	strcpy(m.made.url, "unix:/run/2");
+	m.used = false;
+	ck_assert_int_eq(store_made_save(st, &m, NULL), 0);
+	ck_assert_int_eq(store_made_save(st, &m, NULL), 0);
+	store_close(st);
+	st = open_store();
+	ck_assert_int_eq(store_made_each(st, count_made, &n, NULL), 0);
+	ck_assert_uint_eq(n, 11);
+	ck_assert_int_eq(store_made_each(st, refuse_made, NULL, NULL), -ATS_E_NOMEM);
+	ck_assert_int_eq(store_made_drop(st, "b-1", "box-1", NULL), 0);
+	ck_assert_int_eq(store_made_drop(st, "b-2", "box-2", NULL), 0);
+	n = 0;
+	ck_assert_int_eq(store_made_each(st, count_made, &n, NULL), 0);
+	ck_assert_uint_eq(n, 10);
+	forget(st);
+}
+END_TEST
+
 ATS_UNIT_MAIN("engine_store", store_next_id_is_never_given_twice,
     store_call_goes_from_sent_to_done_and_survives_reopening,
     store_large_payload_lies_beside_and_is_known_by_its_digest,
     store_calls_open_gives_what_has_no_answer_in_order,
-    store_session_comes_back_for_its_owner_only, store_session_rows_are_bounded,
+    store_made_is_there_until_it_is_dropped, store_session_comes_back_for_its_owner_only, store_session_rows_are_bounded,
     store_prune_forgets_the_old_and_the_many_but_nothing_open,
     store_open_of_a_place_that_cannot_hold_it_fails_each_write,
     store_with_damaged_pages_is_replaced_after_at_most_one_error)
