@@ -12,15 +12,17 @@ dump_methods(void)
 {
 	dump_head("Methods of the door", "brain/engine/methods.def",
 	    "JSON-RPC 2.0, one object a line, on brain.sock and through `atsctl mcp`. Requests\n"
-	    "may be pipelined; answers come in any order. Our own errors have code -32000 and\n"
-	    "`data.code`, a name of errors.md.");
+	    "may be pipelined; answers come in any order. Our own errors have code -32000\n"
+	    "(-32603 to requests of MCP from 2026-07-28 on) and `data.code`, a name of errors.md.");
 	printf("\n| method | kind | meaning |\n|---|---|---|\n");
 #define METHOD(name, function, kind, doc)                                                \
 	printf("| `%s` | %s | ", name, #kind[0] == 'R' ? "request" : "notification");    \
 	dump_cell(doc);                                                                  \
 	printf(" |\n");
+#define MCP(name, function, kind, era, doc) METHOD(name, function, kind, doc)
 #include "brain/engine/methods.def"
 #undef METHOD
+#undef MCP
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "brain/engine/mcp_era.h"
 #include "brain/engine/rpc.h"
 #include "common/base64.h"
 
@@ -209,9 +210,13 @@ answer_write(struct ats_buf *out, enum call_form form, const char *id, uint64_t 
 		write_verdict(&w, o, notice);
 	} else {
 		ats_json_w_object(&w, "result");
-		if (form == CALL_FORM_MCP) {
+		if (form == CALL_FORM_MODERN)
+			mcp_write_type(&w);
+		if (form == CALL_FORM_MCP || form == CALL_FORM_MODERN) {
 			write_content(&w, o, notice);
 			ats_json_w_bool(&w, "isError", o->is_error);
+			if (form == CALL_FORM_MODERN)
+				mcp_write_meta(&w);
 		} else {
 			write_ours(&w, form, call, o, notice);
 		}

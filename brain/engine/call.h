@@ -24,7 +24,11 @@ struct ats_msg_EVENT_PROGRESS;
 struct sandbox;
 struct session;
 
-enum call_form { CALL_FORM_MCP, CALL_FORM_ATS, CALL_FORM_EXEC, CALL_FORM_VALIDATE };
+enum call_form {
+	CALL_FORM_MCP,
+	CALL_FORM_MODERN,	/* MCP from 2026-07-28 on */
+	CALL_FORM_ATS, CALL_FORM_EXEC, CALL_FORM_VALIDATE
+};
 
 struct waiter {
 	TAILQ_ENTRY(waiter) of_call, of_asker;
@@ -53,6 +57,8 @@ struct asker {
 	void (*answer)(struct asker *a, const struct call_answer *answer);
 	/* Only for waiters that want it, and not too often. */
 	void (*progress)(struct asker *a, struct waiter *w, const char *message);
+	/* It waits for a person now, by the id of that approval. NULL: does not care. */
+	void (*waits)(struct asker *a, struct waiter *w, const char *approval);
 	void *owner;
 	struct waiter_list waiters;
 	size_t nwaiters;
@@ -160,6 +166,8 @@ struct call *call_find_key(const struct calls *t, const struct session *s, const
 /* Progress of a running call. */
 void call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m,
     struct ats_slice newest);
+/* It waits for a person: who asked for it hears that. approval: "" is not told. */
+void call_waits(struct call *c, const char *approval);
 /* Sets the timer to the nearest of the call's limits. */
 void call_timer_set(struct call *c);
 /* Frees a call without an answer; it must have no waiters. */

@@ -7,6 +7,7 @@
 
 #include "brain/engine/call.h"
 #include "brain/engine/ctx_host.h"
+#include "brain/engine/gateway.h"
 #include "brain/engine/sessions.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -34,7 +35,22 @@ call_waiter_add(struct call *c, const struct call_ask *ask)
 	TAILQ_INSERT_TAIL(&c->waiters, w, of_call);
 	TAILQ_INSERT_TAIL(&ask->asker->waiters, w, of_asker);
 	ask->asker->nwaiters++;
+	if (c->asked != NULL && c->asked->state == ASKED_WAITS && c->asked->approval[0] != '\0' &&
+	    w->asker->waits != NULL)
+		w->asker->waits(w->asker, w, c->asked->approval);
 	return 0;
+}
+
+void
+call_waits(struct call *c, const char *approval)
+{
+	struct waiter *w, *next;
+
+	for (w = approval[0] == '\0' ? NULL : TAILQ_FIRST(&c->waiters); w != NULL; w = next) {
+		next = TAILQ_NEXT(w, of_call);
+		if (w->asker->waits != NULL)
+			w->asker->waits(w->asker, w, approval);
+	}
 }
 
 static void

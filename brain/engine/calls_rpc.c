@@ -380,6 +380,15 @@ say_done(struct rpc *r)
 }
 
 void
+calls_watch(struct rpc *r)
+{
+	if (rpc_params(r, NULL, 0, false) < 0)
+		return;
+	r->client->watches = true;
+	say_done(r);
+}
+
+void
 calls_cancel(struct rpc *r)
 {
 	char id[CALL_ID_MAX] = "";

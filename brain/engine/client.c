@@ -47,6 +47,7 @@ client_new(struct engine *e, int fd, uint64_t uid, int pid)
 	c->pid = pid;
 	client_asker_init(c);
 	TAILQ_INIT(&c->batches);
+	TAILQ_INIT(&c->listens);
 	ats_buf_init(&c->in, e->set.line_bytes + 2 * READ_A_TURN);
 	ats_buf_init(&c->out, e->set.client_out_bytes);
 	c->readable = event_new(e->base, fd, EV_READ | EV_PERSIST, on_readable, c);
@@ -81,6 +82,7 @@ client_free(struct client *c)
 		return;
 	shut(c);
 	batch_drop_all(c);
+	mcp_listens_drop(c);
 	ats_buf_done(&c->in);
 	ats_buf_done(&c->out);
 	free(c);

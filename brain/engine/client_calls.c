@@ -47,7 +47,8 @@ progress(struct asker *a, struct waiter *w, const char *message)
 	ats_json_w_raw(&j, "progressToken", w->token, strlen(w->token));
 	ats_json_w_u64(&j, "progress", ++w->progress_n);
 	/* The oldest revision has no message. */
-	if (cl->revision == NULL || strcmp(cl->revision, "2024-11-05") != 0)
+	if (w->form == CALL_FORM_MODERN || cl->revision == NULL ||
+	    strcmp(cl->revision, "2024-11-05") != 0)
 		ats_json_w_str(&j, "message", message);
 	ats_json_w_end(&j);
 	ats_json_w_end(&j);
@@ -59,11 +60,40 @@ progress(struct asker *a, struct waiter *w, const char *message)
 		client_flush(cl);
 }
 
+static void
+waits(struct asker *a, struct waiter *w, const char *approval)
+{
+	struct client *cl = a->owner;
+	size_t mark = cl->out.len;
+	struct ats_json_w j;
+
+	if (cl->dead || !cl->watches ||
+	    (w->form != CALL_FORM_MCP && w->form != CALL_FORM_MODERN))
+		return;
+	ats_json_w_init(&j, &cl->out);
+	ats_json_w_object(&j, NULL);
+	ats_json_w_str(&j, "jsonrpc", "2.0");
+	ats_json_w_str(&j, "method", "ats/call.waits");
+	ats_json_w_object(&j, "params");
+	ats_json_w_raw(&j, "requestId", w->id, strlen(w->id));
+	ats_json_w_str(&j, "approval", approval);
+	ats_json_w_end(&j);
+	ats_json_w_end(&j);
+	if (j.rc == 0)
+		j.rc = ats_buf_add_char(&cl->out, '\n');
+	/* Without it atsctl approve is left to the person. */
+	if (j.rc < 0)
+		ats_buf_truncate(&cl->out, mark);
+	else
+		client_flush(cl);
+}
+
 void
 client_asker_init(struct client *c)
 {
 	c->asker.answer = answer;
 	c->asker.progress = progress;
+	c->asker.waits = waits;
 	c->asker.owner = c;
 	TAILQ_INIT(&c->asker.waiters);
 }

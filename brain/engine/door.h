@@ -9,6 +9,7 @@
 
 #include "brain/engine/batch.h"
 #include "brain/engine/call.h"
+#include "brain/engine/mcp_listen.h"
 
 #define CLIENT_FDS_MAX 24
 #define CLIENT_NONCE_MAX 64
@@ -36,6 +37,9 @@ struct client {
 	bool initialised;		/* and the client has said that it is ready */
 	struct asker asker;		/* of calls */
 	size_t lists;			/* tools/list that wait (mcp_list.h) */
+	struct mcp_listen_list listens;	/* subscriptions/listen that are open */
+	size_t nlistens;
+	bool watches;			/* wants to hear which of its calls wait for a person */
 	struct batch_list batches;	/* whose answers are collected */
 	size_t nbatched;
 	bool subscribed;

@@ -53,6 +53,7 @@ struct gateway_tool *gateways_each(const struct gateways *g, const struct gatewa
 void gateways_want(struct gateways *g);
 bool gateways_pending(const struct gateways *g);	/* one of them has not answered yet */
 void gateways_too_late(struct gateways *g);	/* nobody waits for those any more */
+bool gateways_all_told(const struct gateways *g);	/* nor is one asked still */
 /* Why the gateway that is called name[n] has no tools, as a clause for who called one. */
 void gateways_why_none(const struct gateways *g, const char *name, size_t n, char *out,
     size_t size);

@@ -71,6 +71,7 @@ on_waits(struct call *c, const char *approval)
 	    a->approval);
 	m.message = text;
 	call_progress(c, &m, (struct ats_slice){ NULL, 0 });
+	call_waits(c, a->approval);
 }
 
 /* c may be gone after it. */

@@ -74,7 +74,7 @@ gateways_free(struct gateways *g)
 static struct gateway *
 gateway_of(struct gateways *g, const char *name)
 {
-	struct gateway *gw;
+	struct gateway *gw, *other;
 
 	TAILQ_FOREACH(gw, &g->all, link)
 		if (strcmp(gw->name, name) == 0)
@@ -87,7 +87,14 @@ gateway_of(struct gateways *g, const char *name)
 	(void)snprintf(gw->name, sizeof(gw->name), "%s", name);
 	TAILQ_INIT(&gw->tools);
 	TAILQ_INIT(&gw->coming);
-	TAILQ_INSERT_TAIL(&g->all, gw, link);
+	/* By name: the list is the same whichever of them starts first. */
+	TAILQ_FOREACH(other, &g->all, link)
+		if (strcmp(other->name, name) > 0)
+			break;
+	if (other != NULL)
+		TAILQ_INSERT_BEFORE(other, gw, link);
+	else
+		TAILQ_INSERT_TAIL(&g->all, gw, link);
 	return gw;
 }
 
@@ -129,15 +136,23 @@ left_out(const char *gateway, const char *tool, const char *why)
 	    gateway, ats_log_quote(quoted, sizeof(quoted), tool, strlen(tool)), why);
 }
 
+/* By name: an upstream that tells its tools in another order has changed nothing. False: one is
+ * called so already. */
 static bool
-has_name(const struct gateway_tool_list *list, const char *name)
+put_in(struct gateway_tool_list *list, struct gateway_tool *t)
 {
-	const struct gateway_tool *t;
+	struct gateway_tool *u = TAILQ_LAST(list, gateway_tool_list);
+	int order = -1;
 
-	TAILQ_FOREACH(t, list, link)
-		if (strcmp(t->name, name) == 0)
-			return true;
-	return false;
+	while (u != NULL && (order = strcmp(u->name, t->name)) > 0)
+		u = TAILQ_PREV(u, gateway_tool_list, link);
+	if (u != NULL && order == 0)
+		return false;
+	if (u != NULL)
+		TAILQ_INSERT_AFTER(list, u, t, link);
+	else
+		TAILQ_INSERT_HEAD(list, t, link);
+	return true;
 }
 
 void
@@ -156,13 +171,11 @@ gateways_on_tool(struct gateways *g, const char *gateway, const char *tool, cons
 	if (t != NULL && gw->ncoming - gw->nrefused >= GATEWAY_TOOLS_MAX)
 		(void)ats_err_set(&err, ATS_E_FULL, "a gateway has at most %u",
 		    GATEWAY_TOOLS_MAX);
-	else if (t != NULL && has_name(&gw->coming, t->name))
+	else if (t != NULL && !put_in(&gw->coming, t))
 		(void)ats_err_set(&err, ATS_E_EXISTS, "another has the name %s", t->name);
 	gw->ncoming++;
-	if (err.code == 0) {
-		TAILQ_INSERT_TAIL(&gw->coming, t, link);
+	if (err.code == 0)
 		return;
-	}
 	gw->nrefused++;
 	left_out(gw->name, tool, err.text);
 	gateway_tool_let_go(t);
@@ -222,13 +235,14 @@ static void
 tell_all(struct gateways *g)
 {
 	struct engine *e = g->e;
+	struct client *c, *next;
 	struct sandbox *box;
-	struct client *c;
 	size_t pos = 0;
 
-	for (c = e->door == NULL ? NULL : door_each(e->door, NULL); c != NULL;
-	     c = door_each(e->door, c))
+	for (c = e->door == NULL ? NULL : door_each(e->door, NULL); c != NULL; c = next) {
+		next = door_each(e->door, c);	/* c may be dropped */
 		mcp_list_changed(c);
+	}
 	while (e->boxes != NULL && (box = sandboxes_each(e->boxes, &pos)) != NULL) {
 		box->tools_due = true;
 		gateways_tell_box(g, box);
@@ -297,6 +311,19 @@ gateways_pending(const struct gateways *g)
 		if (gw->wanted && !gw->late)
 			return true;
 	return false;
+}
+
+bool
+gateways_all_told(const struct gateways *g)
+{
+	const struct gateway *gw;
+
+	if (g == NULL)
+		return true;
+	TAILQ_FOREACH(gw, &g->all, link)
+		if (gw->wanted)
+			return false;
+	return true;
 }
 
 void

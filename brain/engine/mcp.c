@@ -10,6 +10,9 @@
 #include "brain/engine/calls_rpc.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/mcp_era.h"
+#include "brain/engine/mcp_list.h"
+#include "brain/engine/mcp_listen.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
@@ -18,6 +21,7 @@
 
 #define NAMED_ANYWAY 50000u	/* characters that clients take without being told */
 #define NAMED_MOST 500000u	/* more they do not believe */
+#define DISCOVER_TTL_MS 60000u	/* the instructions depend on the gateways */
 
 #define SANDBOX_TEXT \
 	"These tools run in a sandbox that holds the workspace and nothing else of the host: " \
@@ -50,6 +54,18 @@ has_gateways(const struct engine *e)
 	    (gateways_each(e->gateways, NULL) != NULL || gateways_pending(e->gateways));
 }
 
+static void
+write_offer(struct ats_json_w *w, const struct engine *e)
+{
+	ats_json_w_object(w, "capabilities");
+	ats_json_w_object(w, "tools");
+	ats_json_w_bool(w, "listChanged", true);
+	ats_json_w_end(w);
+	ats_json_w_end(w);
+	ats_json_w_str(w, "instructions",
+	    has_gateways(e) ? SANDBOX_TEXT GATEWAY_TEXT : SANDBOX_TEXT);
+}
+
 void
 mcp_initialize(struct rpc *r)
 {
@@ -65,25 +81,32 @@ mcp_initialize(struct rpc *r)
 	gateways_want(r->e->gateways);
 	w = rpc_begin(r);
 	ats_json_w_str(w, "protocolVersion", r->client->revision);
-	ats_json_w_object(w, "capabilities");
-	ats_json_w_object(w, "tools");
-	ats_json_w_bool(w, "listChanged", true);
-	ats_json_w_end(w);
-	ats_json_w_end(w);
-	ats_json_w_object(w, "serverInfo");
-	ats_json_w_str(w, "name", "agent-tool-server");
-	ats_json_w_str(w, "title", "Agent tool server");
-	ats_json_w_str(w, "version", ATS_VERSION);
-	ats_json_w_end(w);
-	ats_json_w_str(w, "instructions",
-	    has_gateways(r->e) ? SANDBOX_TEXT GATEWAY_TEXT : SANDBOX_TEXT);
+	mcp_write_server(w, "serverInfo");
+	write_offer(w, r->e);
 	rpc_end(r);
 }
 
 void
 mcp_initialized(struct rpc *r)
 {
-	r->client->initialised = true;
+	/* Without a handshake it is about nothing. */
+	if (r->client->revision != NULL)
+		r->client->initialised = true;
+}
+
+void
+mcp_discover(struct rpc *r)
+{
+	struct ats_json_w *w;
+
+	gateways_want(r->e->gateways);
+	w = rpc_begin(r);
+	ats_json_w_array(w, "supportedVersions");
+	ats_json_w_str(w, NULL, MCP_MODERN);
+	ats_json_w_end(w);
+	write_offer(w, r->e);
+	mcp_write_cache(w, DISCOVER_TTL_MS);
+	rpc_end(r);
 }
 
 void
@@ -143,6 +166,30 @@ read_meta(struct rpc *r, struct ats_slice meta, char key[CALL_KEY_MAX],
 	return 0;
 }
 
+bool
+mcp_refuse_twice(struct rpc *r)
+{
+	if (call_waiter_find(&r->client->asker, r->id) == NULL &&
+	    !mcp_list_waits(r->client, r->id) && !mcp_listens_to(r->client, r->id))
+		return false;
+	rpc_error(r->client, r->id, RPC_INVALID, "id: a request of that id is not answered yet");
+	return true;
+}
+
+/* We ask clients for nothing while a call runs, so none of them can have a state of ours: to run
+ * such a call would run one twice that somebody else asked about. */
+static bool
+refuse_state(struct rpc *r)
+{
+	struct ats_json_val v;
+
+	if (!r->modern || !ats_json_get(r->params, "requestState", &v))
+		return false;
+	rpc_error(r->client, r->id, RPC_PARAMS, "requestState: not one that was given out here; "
+	    "call again without it");
+	return true;
+}
+
 void
 mcp_tools_call(struct rpc *r)
 {
@@ -153,10 +200,12 @@ mcp_tools_call(struct rpc *r)
 		{ "arguments", RPC_OBJECT, false, 0, &args },
 		{ "_meta", RPC_OBJECT, false, 0, &meta },
 	};
-	struct call_ask ask = { .form = CALL_FORM_MCP, .asker = &r->client->asker,
-		.rpc_id = r->id };
+	struct call_ask ask = { .form = r->modern ? CALL_FORM_MODERN : CALL_FORM_MCP,
+		.asker = &r->client->asker, .rpc_id = r->id };
 	struct ats_err err = { 0 };
 
+	if (mcp_refuse_twice(r) || refuse_state(r))
+		return;
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||
 	    read_meta(r, meta, key, &ask.progress_token) < 0)
 		return;
@@ -184,6 +233,12 @@ mcp_cancelled(struct rpc *r)
 	struct call *c;
 
 	if (!ats_json_get(r->params, "requestId", &v))
+		return;
+	if (mcp_list_cancel(r->client, v.raw)) {
+		batch_skip(r->client, v.raw);
+		return;
+	}
+	if (mcp_listen_cancel(r->client, v.raw))
 		return;
 	w = call_waiter_find(&r->client->asker, v.raw);
 	if (w == NULL)

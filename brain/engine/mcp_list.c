@@ -11,14 +11,18 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp.h"
+#include "brain/engine/mcp_era.h"
+#include "brain/engine/mcp_listen.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/toolset.h"
 
 #define WAITS_A_CLIENT 16u
+#define LIST_TTL_MS 60000u	/* that a client listens to its change is not known here */
 
 struct waiting {
 	TAILQ_ENTRY(waiting) link;
 	struct client *client;
+	bool modern;
 	size_t id_len;
 	char id[];		/* raw */
 };
@@ -36,6 +40,9 @@ give(struct rpc *r)
 	ats_json_w_raw(w, "tools", "", 0);
 	if (w->rc == 0)
 		w->rc = toolset_write(r->e, w->out);
+	/* One that is not whole yet is not kept. */
+	if (r->modern)
+		mcp_write_cache(w, gateways_all_told(r->e->gateways) ? LIST_TTL_MS : 0);
 	rpc_end(r);
 }
 
@@ -58,6 +65,7 @@ give_all(struct mcp_lists *l)
 	while ((x = TAILQ_FIRST(&l->waiting)) != NULL) {
 		memcpy(id, x->id, x->id_len);
 		r.client = x->client;
+		r.modern = x->modern;
 		r.id = (struct ats_slice){ id, x->id_len };
 		drop(l, x);
 		give(&r);
@@ -123,6 +131,32 @@ mcp_lists_client_gone(struct client *c)
 	}
 }
 
+static struct waiting *
+find(const struct client *c, struct ats_slice id)
+{
+	struct waiting *x = c->lists == 0 ? NULL : TAILQ_FIRST(&c->e->lists->waiting);
+
+	while (x != NULL && (x->client != c || x->id_len != id.n || memcmp(x->id, id.p, id.n) != 0))
+		x = TAILQ_NEXT(x, link);
+	return x;
+}
+
+bool
+mcp_list_waits(const struct client *c, struct ats_slice id)
+{
+	return find(c, id) != NULL;
+}
+
+bool
+mcp_list_cancel(struct client *c, struct ats_slice id)
+{
+	struct waiting *x = find(c, id);
+
+	if (x != NULL)
+		drop(c->e->lists, x);
+	return x != NULL;
+}
+
 /* False: it must be answered now. */
 static bool
 wait_for_gateways(struct rpc *r)
@@ -139,6 +173,7 @@ wait_for_gateways(struct rpc *r)
 	if (x == NULL)
 		return false;
 	x->client = r->client;
+	x->modern = r->modern;
 	x->id_len = r->id.n;
 	memcpy(x->id, r->id.p, r->id.n);
 	if (TAILQ_EMPTY(&l->waiting))
@@ -154,7 +189,7 @@ mcp_tools_list(struct rpc *r)
 	char cursor[8] = "";
 	struct rpc_param p[] = { { "cursor", RPC_STR, false, sizeof(cursor), cursor } };
 
-	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
+	if (mcp_refuse_twice(r) || rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0)
 		return;
 	if (cursor[0] != '\0') {
 		rpc_error(r->client, r->id, RPC_PARAMS, "cursor: the list has one page");
@@ -170,6 +205,7 @@ mcp_list_changed(struct client *c)
 	static const char line[] = "{\"jsonrpc\":\"2.0\","
 				   "\"method\":\"notifications/tools/list_changed\"}\n";
 
+	mcp_listens_tell(c);
 	if (c->dead || !c->initialised)
 		return;
 	if (ats_buf_add(&c->out, line, sizeof(line) - 1) < 0) {

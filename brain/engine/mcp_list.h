@@ -5,7 +5,9 @@
 #ifndef ATS_ENGINE_MCP_LIST_H
 #define ATS_ENGINE_MCP_LIST_H
 
-#include "common/err.h"
+#include <stdbool.h>
+
+#include "common/buf.h"
 
 struct client;
 struct engine;
@@ -16,5 +18,8 @@ void mcp_lists_free(struct mcp_lists *l);
 /* A gateway has told its tools, or failed: who waits is answered if it was the last. */
 void mcp_lists_check(struct engine *e);
 void mcp_lists_client_gone(struct client *c);
+/* Whether a tools/list of that id (raw) waits; mcp_list_cancel answers it no more. */
+bool mcp_list_waits(const struct client *c, struct ats_slice id);
+bool mcp_list_cancel(struct client *c, struct ats_slice id);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/engine/mcp_era.h"
 #include "common/log.h"
 
 enum method_kind { KIND_REQUEST, KIND_NOTE };
@@ -16,10 +17,13 @@ static const struct method {
 	const char *name;
 	void (*fn)(struct rpc *r);
 	enum method_kind kind;
+	enum mcp_era era;
 } methods[] = {
-#define METHOD(wire, mfn, mkind, doc) { (wire), (mfn), KIND_##mkind },
+#define METHOD(wire, mfn, mkind, doc) { (wire), (mfn), KIND_##mkind, MCP_ERA_NONE },
+#define MCP(wire, mfn, mkind, mera, doc) { (wire), (mfn), KIND_##mkind, MCP_ERA_##mera },
 #include "brain/engine/methods.def"
 #undef METHOD
+#undef MCP
 };
 
 static bool
@@ -133,17 +137,23 @@ rpc_error(struct client *c, struct ats_slice id, int code, const char *fmt, ...)
 	answer_end(c, &w, id, mark);
 }
 
-void
-rpc_error_write(struct ats_json_w *w, int code, const char *text, size_t n)
+static void
+write_error(struct ats_json_w *w, int rpc_code, int code, const char *text, size_t n)
 {
 	ats_json_w_object(w, "error");
-	ats_json_w_i64(w, "code", RPC_OURS);
+	ats_json_w_i64(w, "code", rpc_code);
 	ats_json_w_strn(w, "message", text, n);
 	ats_json_w_object(w, "data");
 	ats_json_w_str(w, "code", ats_err_name(code));
 	ats_json_w_bool(w, "retryable", ats_err_retryable(code));
 	ats_json_w_end(w);
 	ats_json_w_end(w);
+}
+
+void
+rpc_error_write(struct ats_json_w *w, int code, const char *text, size_t n)
+{
+	write_error(w, RPC_OURS, code, text, n);
 }
 
 void
@@ -163,23 +173,50 @@ rpc_fail(struct rpc *r, const struct ats_err *err)
 	ats_json_w_object(&w, NULL);
 	ats_json_w_str(&w, "jsonrpc", "2.0");
 	ats_json_w_raw(&w, "id", r->id.p, r->id.n);
-	rpc_error_write(&w, err->code, err->text, strlen(err->text));
+	write_error(&w, r->modern ? RPC_INTERNAL : RPC_OURS, err->code, err->text,
+	    strlen(err->text));
 	ats_json_w_end(&w);
 	answer_end(c, &w, r->id, mark);
+}
+
+static void
+begin(struct rpc *r)
+{
+	r->mark = r->client->out.len;
+	ats_json_w_init(&r->w, &r->client->out);
+	ats_json_w_object(&r->w, NULL);
+	ats_json_w_raw(&r->w, "jsonrpc", "\"2.0\"", 5);
+	ats_json_w_raw(&r->w, "id", r->id.p, r->id.n);
+}
+
+struct ats_json_w *
+rpc_begin_error(struct rpc *r, int code, const char *text)
+{
+	begin(r);
+	ats_json_w_object(&r->w, "error");
+	ats_json_w_i64(&r->w, "code", code);
+	ats_json_w_str(&r->w, "message", text);
+	ats_json_w_object(&r->w, "data");
+	return &r->w;
+}
+
+void
+rpc_end_error(struct rpc *r)
+{
+	ats_json_w_end(&r->w);
+	ats_json_w_end(&r->w);
+	ats_json_w_end(&r->w);
+	answer_end(r->client, &r->w, r->id, r->mark);
 }
 
 struct ats_json_w *
 rpc_begin(struct rpc *r)
 {
-	struct ats_json_w *w = &r->w;
-
-	r->mark = r->client->out.len;
-	ats_json_w_init(w, &r->client->out);
-	ats_json_w_object(w, NULL);
-	ats_json_w_raw(w, "jsonrpc", "\"2.0\"", 5);
-	ats_json_w_raw(w, "id", r->id.p, r->id.n);
-	ats_json_w_object(w, "result");
-	return w;
+	begin(r);
+	ats_json_w_object(&r->w, "result");
+	if (r->modern)
+		mcp_write_type(&r->w);
+	return &r->w;
 }
 
 void
@@ -187,19 +224,55 @@ rpc_end(struct rpc *r)
 {
 	struct ats_json_w *w = &r->w;
 
+	if (r->modern)
+		mcp_write_meta(w);
 	ats_json_w_end(w);
 	ats_json_w_end(w);
 	answer_end(r->client, w, r->id, r->mark);
 }
 
+static const struct method *
+find_method(struct ats_slice name)
+{
+	for (size_t i = 0; i < ATS_ARRAY_LEN(methods); i++)
+		if (ats_json_key_is(name, methods[i].name))
+			return &methods[i];
+	return NULL;
+}
+
+/* A request or notification of a whole envelope. */
 static void
-run_one(struct client *c, struct ats_slice object)
+run_method(struct rpc *r, struct ats_slice name, bool in_array)
+{
+	const struct method *m = find_method(name);
+	bool note = r->id.p == NULL;
+	char quoted[80];
+
+	if (m != NULL && (m->kind == KIND_NOTE) != note) {
+		if (!note)
+			rpc_error(r->client, r->id, RPC_INVALID, "%s is a notification: no id",
+			    m->name);
+		return;
+	}
+	if (!note && (m == NULL || m->era != MCP_ERA_NONE) &&
+	    mcp_era_take(r, m == NULL ? MCP_ERA_BOTH : m->era) < 0)
+		return;
+	if (r->modern && in_array)
+		rpc_error(r->client, r->id, RPC_INVALID, "a request of " MCP_MODERN
+		    " stands alone, not in an array");
+	else if (m != NULL)
+		m->fn(r);
+	else if (!note)
+		rpc_error(r->client, r->id, RPC_METHOD, "no such method: %s",
+		    ats_log_quote(quoted, sizeof(quoted), name.p, name.n));
+}
+
+static void
+run_one(struct client *c, struct ats_slice object, bool in_array)
 {
 	struct rpc_envelope en;
 	struct rpc r = { .e = c->e, .client = c };
 	const char *why;
-	char quoted[80];
-	size_t i;
 	int rc;
 
 	rc = rpc_envelope_read(object, &en, &why);
@@ -215,19 +288,7 @@ run_one(struct client *c, struct ats_slice object)
 		return;		/* we ask clients nothing */
 	r.id = en.id;
 	r.params = en.params;
-	for (i = 0; i < ATS_ARRAY_LEN(methods); i++) {
-		if (!ats_json_key_is(en.method, methods[i].name))
-			continue;
-		if ((methods[i].kind == KIND_NOTE) == (en.id.p == NULL))
-			methods[i].fn(&r);
-		else if (en.id.p != NULL)
-			rpc_error(c, en.id, RPC_INVALID, "%s is a notification: no id",
-			    methods[i].name);
-		return;
-	}
-	if (en.id.p != NULL)
-		rpc_error(c, en.id, RPC_METHOD, "no such method: %s",
-		    ats_log_quote(quoted, sizeof(quoted), en.method.p, en.method.n));
+	run_method(&r, en.method, in_array);
 }
 
 /* Arrays are requests of one revision of MCP only. */
@@ -251,7 +312,7 @@ run_batch(struct client *c, struct ats_slice array)
 	while (!c->dead && ats_json_next(&it, &key, &v)) {
 		n++;
 		if (v.type == ATS_JSON_OBJECT)
-			run_one(c, v.raw);
+			run_one(c, v.raw, true);
 		else
 			rpc_error(c, none, RPC_INVALID, "expected an object");
 	}
@@ -279,7 +340,7 @@ rpc_line(struct client *c, struct ats_slice line)
 		line.n--;
 	type = ats_json_type(line);
 	if (type == ATS_JSON_OBJECT)
-		run_one(c, line);
+		run_one(c, line, false);
 	else if (type == ATS_JSON_ARRAY)
 		run_batch(c, line);
 	else

@@ -32,6 +32,7 @@ struct rpc {
 	struct client *client;
 	struct ats_slice id;		/* p == NULL: a notification */
 	struct ats_slice params;
+	bool modern;			/* of MCP from 2026-07-28 on (mcp_era.h) */
 	struct ats_json_w w;		/* of the answer under way */
 	size_t mark;
 };
@@ -43,8 +44,12 @@ struct ats_json_w *rpc_begin(struct rpc *r);
 void rpc_end(struct rpc *r);
 void rpc_error(struct client *c, struct ats_slice id, int code, const char *fmt, ...)
     ATS_PRINTF(4, 5);
-/* One of our own errors: -32000 with data.code, or -32602 for FIELD. */
+/* One of our own errors: -32000 with data.code, or -32602 for FIELD. MCP from 2026-07-28 on leaves
+ * the codes from -32000 on to its own: -32603 with the same data. */
 void rpc_fail(struct rpc *r, const struct ats_err *err);
+/* An error with data: rpc_begin_error, members of "data" through w, rpc_end_error. */
+struct ats_json_w *rpc_begin_error(struct rpc *r, int code, const char *text);
+void rpc_end_error(struct rpc *r);
 
 /* Writes the member "error" for one of our own errors into an answer. */
 void rpc_error_write(struct ats_json_w *w, int code, const char *text, size_t n);
@@ -64,7 +69,9 @@ ATS_NODISCARD int rpc_params(struct rpc *r, const struct rpc_param *p, size_t n,
 
 /* Methods: one function each, by methods.def. */
 #define METHOD(wire, fn, kind, doc) void fn(struct rpc *r);
+#define MCP(wire, fn, kind, era, doc) void fn(struct rpc *r);
 #include "brain/engine/methods.def"
 #undef METHOD
+#undef MCP
 
 #endif

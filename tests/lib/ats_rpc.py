@@ -22,6 +22,18 @@ class RpcError(Exception):
         self.data = error.get("data") or {}
 
 
+MODERN = "2026-07-28"
+MCP_KEY = "io.modelcontextprotocol/"
+
+
+def modern_meta(more=None, version=MODERN, capabilities=None, info=True):
+    """What each request of MCP 2026-07-28 has in _meta; None leaves a member out."""
+    meta = {MCP_KEY + "protocolVersion": version,
+            MCP_KEY + "clientCapabilities": {} if capabilities is None else capabilities,
+            MCP_KEY + "clientInfo": {"name": "test", "version": "1"} if info is True else info}
+    return {**{k: v for k, v in meta.items() if v is not None}, **(more or {})}
+
+
 class Rpc:
     """JSON-RPC 2.0, one object a line. Subclasses give _send(bytes, fds) and _recv(timeout)."""
 
@@ -80,6 +92,10 @@ class Rpc:
         return m["result"]
 
     # MCP
+    def modern(self, method, params=None, meta=None, id=None, **claim):
+        """Sends a request of MCP 2026-07-28 (modern_meta) and returns its id."""
+        return self.send(method, {**(params or {}), "_meta": modern_meta(meta, **claim)}, id=id)
+
     def initialize(self, version="2025-06-18"):
         r = self.request("initialize", {"protocolVersion": version, "capabilities": {},
                                         "clientInfo": {"name": "test", "version": "1"}})

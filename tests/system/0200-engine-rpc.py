@@ -57,7 +57,8 @@ def _(home):
     s, _ = e.session()
     d = e.door(s)
     for line, want in (
-            (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', -32601),
+            (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', -32602),
+            (b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', -32601),
             (b'{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}', -32600),
             (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
             (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600),

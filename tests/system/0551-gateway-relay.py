@@ -40,7 +40,7 @@ def _(home):
     tool = {"description": "does push", "inputSchema": SCHEMA}
     g.tools = {"push": {"json": dict(tool, timeoutMs=3000)}}
     ats.equal([t["name"] for t in h.expect("control.tools").json["tools"]],
-              ["git__push", "git__log"])
+              ["git__log", "git__push"])
     g.tell()
     ats.equal(h.expect("control.tools").json["tools"], [dict(
         tool, name="git__push", timeoutMs=3000,

@@ -164,7 +164,7 @@ def _(home):
     ats.until(lambda: "tools" in mcp.text("Bash", command="echo ${ATS_MCP_CONFIG:+tools}"),
               "the tools in the sandbox")
     out = mcp.text("Bash", command="python3 ask.py up__look")
-    ats.equal(out.split("\n")[:2], ["['up__look', 'up__do', 'up__die']",
+    ats.equal(out.split("\n")[:2], ["['up__die', 'up__do', 'up__look']",
                                     'False look {"x": 7} ***'])
     i = mcp.send("tools/call", {"name": "Bash", "arguments": {"command": "python3 ask.py up__do"}})
     seen = approve(home)

@@ -90,6 +90,14 @@ START_TEST(answer_write_of_each_form_is_strict_json)
 			       "\"a\\\"\\n\xef\xbf\xbd\"},{\"type\":\"text\",\"text\":"
 			       "\"note\"}],\"isError\":false}}");
 	free(text);
+	text = written(CALL_FORM_MODERN, &o, NULL);
+	ck_assert_str_eq(text, "{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"result\":{"
+			       "\"resultType\":\"complete\",\"content\":[{\"type\":\"text\","
+			       "\"text\":\"a\\\"\\n\xef\xbf\xbd\"}],\"isError\":false,\"_meta\":{"
+			       "\"io.modelcontextprotocol/serverInfo\":{\"name\":"
+			       "\"agent-tool-server\",\"title\":\"Agent tool server\","
+			       "\"version\":\"" ATS_VERSION "\"}}}}");
+	free(text);
 	text = written(CALL_FORM_ATS, &o, NULL);
 	ck_assert_str_eq(text,
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"result\":{\"call\":\"c-7\",\"outcome\":"
