@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Streamable HTTP (MCP, Transports): POST sends one message; to 2025-11-25 GET listens and DELETE
- * ends a session, from 2026-07-28 on each request stands alone. Runs in ats-http; whoever asks has the token. */
+ * ends a session, from 2026-07-28 on each request stands alone. Runs in ats-http; whoever asks has
+ * the token.
+ */
 #include "brain/http/mcp.h"
 
 #include <string.h>

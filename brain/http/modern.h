@@ -10,8 +10,8 @@
 
 #define MODERN_REVISION "2026-07-28"
 #define MODERN_VERSION_MAX 128u		/* raw bytes of a revision that somebody asks for */
-#define MODERN_PARAMS_MAX 16384u	/* of all Mcp-Param-* together: less than a head */
-#define MODERN_ID_MAX 24u		/* of an id that is unique among all clients, with its NUL */
+#define MODERN_PARAMS_MAX 16384u	/* of all Mcp-Param-*: less than a head */
+#define MODERN_ID_MAX 24u		/* of an id among all clients', with its NUL */
 
 #define MODERN_MISMATCH (-32020)	/* head and body differ */
 #define MODERN_UNSUPPORTED (-32022)	/* another revision */
@@ -24,7 +24,7 @@ struct modern {
 	char why[160];
 	struct ats_slice version;	/* of MODERN_UNSUPPORTED: what was asked for, raw */
 	bool listens;			/* subscriptions/listen: the answer is a stream */
-	struct ats_buf headers;		/* tools/call: an object of Mcp-Param-*, decoded; to be freed */
+	struct ats_buf headers;		/* tools/call: Mcp-Param-*, an object; to be freed */
 };
 /* Judges a request by its head (RFC 9110 text) and its message. *ret in any case. */
 void modern_check(const struct ats_http_head *h, const struct message *m, struct modern *ret);
