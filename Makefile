@@ -97,7 +97,7 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o br
 	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
-	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_era mcp_list mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
