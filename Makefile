@@ -154,11 +154,19 @@ HTTP := main options listen conn conn_out gate mcp message modern session exchan
 HTTP_O := $(COMMON_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
 	$(HTTP:%=brain/http/%.o)
 
+# libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.
+LIBATS_ABI := 0
+CLIENT := servable session open calls wait answer ctx plan
+LIBATS_O := common/err.o common/buf.o common/json.o common/json_names.o common/json_read.o \
+	common/json_write.o common/utf8.o common/clock.o common/path.o common/fd.o common/child.o \
+	common/fault.o proto/msg.o proto/ctx.o proto/tools.o $(CLIENT:%=brain/client/%.o)
+LIBATS := $(BUILD)/libats.a $(BUILD)/libats.so
+
 PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-gateway $(BUILD)/ats-http \
 	$(BUILD)/ats-hands $(BUILD)/atsctl
 
 .PHONY: all clean help
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(LIBATS)
 
 # What a worker touches lies side by side in the program, where the linker can do that.
 ORDER_LD := hands/worker/order.ld
@@ -172,6 +180,12 @@ $(PROBED): $(ORDER_LD)
 $(O)/%.o: %.c | $(PROBED)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# A library's objects are built apart from those of the programs.
+$(O)/pic/%.o: %.c | $(PROBED)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -DATS_BINDIR='"$(BINDIR)"' $(CFLAGS) -fPIC -fvisibility=hidden \
+		-ffunction-sections -fdata-sections -c $< -o $@
 
 link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.said; rc=$$?; \
 	grep -Ev '$(STATIC_GLIBC)' $@.said >&2; rm -f $@.said; exit $$rc
@@ -188,6 +202,19 @@ $(O)/ats-hands: $(addprefix $(O)/,$(HANDS_O)) $(ORDER_LD)
 	$(call link,$(STATIC) $(ORDER),$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS) -lpthread)
 $(O)/atsctl: $(addprefix $(O)/,$(ATSCTL_O))
 	$(call link,$(STATIC),$(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
+
+LIBATS_MAP := brain/client/libats.map
+$(O)/libats.so.$(VERSION): $(addprefix $(O)/pic/,$(LIBATS_O)) $(LIBATS_MAP)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libats.so.$(LIBATS_ABI) \
+		-Wl,--version-script=$(LIBATS_MAP) -Wl,--gc-sections -Wl,-z,defs -o $@ $(filter %.o,$^)
+$(BUILD)/libats.so: $(O)/libats.so.$(VERSION)
+	@cp -f $< $(BUILD)/libats.so.$(VERSION)
+	@ln -sf libats.so.$(VERSION) $(BUILD)/libats.so.$(LIBATS_ABI)
+	@ln -sf libats.so.$(LIBATS_ABI) $@
+# One object: names that the header does not have are no longer names of the program's.
+$(BUILD)/libats.a: $(addprefix $(O)/pic/,$(LIBATS_O))
+	$(Q)$(LD) -r -o $(O)/libats.o $^ && objcopy --localize-hidden $(O)/libats.o
+	$(Q)rm -f $@ && ar rcs $@ $(O)/libats.o
 
 $(BUILD)/%: $(O)/%
 	@cp -f $< $@
@@ -232,7 +259,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [all]         the five programs, in build/'
+	@echo 'make [all]         the programs and libats, in build/'
 	@echo 'make check         unit tests, vectors, corpora, system tests'
 	@echo 'make check-unit    without the system tests; check-system: only those'
 	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'

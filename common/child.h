@@ -35,9 +35,9 @@ struct ats_child {
 	bool whole_tree;
 	const struct ats_child_limit *limits;	/* of the program */
 	size_t nlimits;
-	bool quiet;			/* not a child of this process, so that it raises no SIGCHLD and
-					 * no wait finds it: for a library in a process that is not ours.
-					 * *ret_pid is 0; without ret_pidfd and death_signal */
+	/* Not a child of this process, so that it raises no SIGCHLD and no wait finds it: for a
+	 * library in a process that is not ours. *ret_pid is 0; without ret_pidfd, death_signal. */
+	bool quiet;
 };
 /* fork + exec; reports an exec failure through a CLOEXEC pipe, so that an error here means
  * that nothing runs. Returns the pid in *ret_pid and, if ret_pidfd is not NULL, a pidfd. */

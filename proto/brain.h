@@ -25,6 +25,10 @@ enum ats_gateway_state {
 	GATEWAY_STARTED = 2,		/* ordered, or a tool of the sandbox may run */
 	GATEWAY_REFUSED = 3		/* error code and text say why; it did not start */
 };
+/* What a brain that is started for a user has of the environment. */
+#define ATS_BRAIN_ENVIRONMENT                                                            \
+	"HOME", "PATH", "USER", "LOGNAME", "LANG", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", \
+	    "XDG_STATE_HOME", "TZ"
 #define ATS_GATEWAY_INLINE (48u << 10)	/* arguments in a message; longer ones are in a file */
 #define ATS_GATEWAY_ARGS_MAX (1u << 20)	/* arguments of a call at most */
 #define ATS_GATEWAY_NAME_MAX 32		/* [a-z][a-z0-9_-]*, without "__" */

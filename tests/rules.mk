@@ -13,6 +13,8 @@ LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/%,$(ENGINE_O)))
 LIB_VAULT := $(filter-out $(MAINS),$(filter brain/vault/%,$(BRAIN_O)))
 LIB_GATEWAY := $(filter-out $(MAINS),$(filter brain/gateway/%,$(GATEWAY_O)))
 LIB_HTTP := $(filter-out $(MAINS),$(filter brain/http/%,$(HTTP_O)))
+LIB_CLIENT := $(CLIENT:%=brain/client/%.o)
+$(O)/brain/client/%.o: CPPFLAGS += -DATS_BINDIR='"$(BINDIR)"'
 LIB_CTL := $(filter-out $(MAINS),$(filter brain/ctl/%,$(ATSCTL_O)))
 ar = $(Q)rm -f $@ && ar rcs $@ $^
 $(O)/libcommon.a: $(call existing,$(LIB_COMMON))
@@ -26,6 +28,8 @@ $(O)/libvault.a: $(call existing,$(LIB_VAULT))
 $(O)/libgateway.a: $(call existing,$(LIB_GATEWAY))
 	$(ar)
 $(O)/libhttp.a: $(call existing,$(LIB_HTTP))
+	$(ar)
+$(O)/libclient.a: $(call existing,$(LIB_CLIENT))
 	$(ar)
 $(O)/libctl.a: $(call existing,$(LIB_CTL))
 	$(ar)
@@ -43,6 +47,7 @@ $(call includes,brain/vault): $(O)/libvault.a
 $(call includes,brain/gateway): $(O)/libgateway.a
 $(call includes,brain/http): $(O)/libhttp.a
 $(call includes,brain/ctl): $(O)/libctl.a
+$(call includes,brain/client): $(O)/libclient.a
 
 $(UNITS): $(O)/%: $(O)/%.o $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(sort $(filter-out %/libcommon.a,$(filter %.a,$^))) \

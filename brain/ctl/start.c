@@ -29,9 +29,7 @@
 const char *const *
 brain_environment(void)
 {
-	static const char *const names[] = { "HOME", "PATH", "USER", "LOGNAME", "LANG",
-		"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TZ",
-		"REMOTE_TOOLS_URL" };
+	static const char *const names[] = { ATS_BRAIN_ENVIRONMENT, "REMOTE_TOOLS_URL" };
 	static const char *env[ATS_ARRAY_LEN(names) + 1];
 	size_t n = 0;
 

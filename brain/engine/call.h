@@ -138,7 +138,7 @@ struct call_ask {			/* all borrowed */
 	enum call_form form;		/* CALL_FORM_VALIDATE: only the tool's checks */
 	struct ats_slice rpc_id, progress_token;	/* raw JSON; token may be empty */
 	struct exec *exec;		/* taken on success */
-	struct ats_slice ctx;		/* scanned: what a runtime says (ctx_host.h), or p == NULL */
+	struct ats_slice ctx;		/* scanned: a runtime's (ctx_host.h), or p == NULL */
 };
 /* Takes a request: finds the call of the same key, its answer in the journal, or makes a
  * new one. 0: the waiter is answered now or later. Negative: nothing was taken, the caller

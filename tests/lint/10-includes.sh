@@ -29,6 +29,7 @@ allowed brain/vault 'common/|proto/|brain/vault/|brain/policy/|brain/[a-z]*\.(de
 allowed brain/engine 'common/|proto/|brain/engine/|brain/policy/|brain/[a-z]*\.(def|h)'
 allowed brain/http 'common/|proto/|brain/http/'
 allowed brain/gateway 'common/|proto/|brain/gateway/'
+allowed brain/client 'common/|proto/|brain/client/'
 allowed brain/ctl 'common/|proto/|brain/ctl/|brain/[a-z]*\.(def|h)'
 allowed hands 'common/|proto/|hands/'
 
