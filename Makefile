@@ -79,6 +79,7 @@ RULES_O := brain/policy/rules.o brain/policy/rules_read.o brain/policy/rules_com
 	brain/policy/rules_pattern.o brain/policy/rules_path.o
 POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/policy/grants.o \
 	brain/policy/approvals.o
+METRICS_O := proto/metrics.o proto/timings.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/ctx.o proto/tools.o proto/prove.o
 RELAYDIR_O := proto/relaydir.o proto/specs.o
 # hooks: their configuration, their matchers, what they answer
@@ -100,9 +101,9 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o br
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
-	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \

@@ -270,7 +270,8 @@ main(int argc, char **argv)
 		{ "frames", dump_frames }, { "tools", dump_tools }, { "errors", dump_errors },
 		{ "ctx", dump_ctx }, { "config", dump_config }, { "limits", dump_limits },
 		{ "methods", dump_methods }, { "commands", dump_commands },
-		{ "audit", dump_audit }, { "audit.schema", dump_audit_schema },
+		{ "metrics", dump_metrics }, { "audit", dump_audit },
+		{ "audit.schema", dump_audit_schema },
 	};
 	size_t i;
 

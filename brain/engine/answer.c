@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "brain/engine/mcp_era.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/rpc.h"
 #include "common/base64.h"
 
@@ -161,11 +162,7 @@ write_ours(struct ats_json_w *w, enum call_form form, uint64_t call, const struc
 	write_exit(w, o);
 	if (o->ctx_delta.p != NULL)
 		ats_json_w_raw(w, "ctx_delta", o->ctx_delta.p, o->ctx_delta.n);
-	ats_json_w_object(w, "timings");
-	ats_json_w_u64(w, "queue_us", o->queue_us);
-	ats_json_w_u64(w, "run_us", o->run_us);
-	ats_json_w_u64(w, "total_us", o->total_us);
-	ats_json_w_end(w);
+	observe_write_timings(w, &o->t);
 }
 
 /* A verdict, or an error when there is none. */

@@ -18,6 +18,7 @@
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
 #include "brain/engine/turns.h"
@@ -379,8 +380,11 @@ remember(struct call *c, const struct outcome *o)
 	struct ats_err err = { 0 };
 	bool keeps = c->has_result && c->exec == NULL && !call_is_exec(c) &&
 	    call_class(c) != ATS_CLASS_PURE;
+	uint64_t began = ats_clock_us();
+	int rc = store_call_done(c->e->store, c->id, o, c->session, &err);
 
-	if (store_call_done(c->e->store, c->id, o, c->session, &err) == 0) {
+	observe_commit(c, began, rc);
+	if (rc == 0) {
 		c->journaled = false;
 		return keeps;
 	}
@@ -398,7 +402,7 @@ call_finish(struct call *c, const struct outcome *o)
 
 	c->finishing = true;
 	turns_leave(c);
-	with.total_us = ats_clock_us() - c->created_us;
+	observe_hops(c, &with);
 	ack = journaled && remember(c, &with);
 	call_tell_waiters(c, &with);
 	/* The client first: nobody waits for the rest. */
@@ -406,6 +410,9 @@ call_finish(struct call *c, const struct outcome *o)
 		remember_pure(c, &with);
 	if (ack)
 		acknowledge(c);
+	if (journaled)
+		observe_hops(c, &with);	/* with the commit that the answer itself is in */
+	observe_ended(e, c, &with);
 	if (c->session != NULL) {
 		c->session->calls += !c->validate;
 		events_emit(e, c->session->uid, "call.end", c->session->id,

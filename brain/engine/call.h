@@ -115,6 +115,8 @@ struct call {
 	unsigned attempt;
 	uint64_t timeout_ms;
 	uint64_t created_us, sent_us, deadline_us, orphan_us;
+	/* of its time (proto/timings.def); asked_us: since when the vault decides, 0 not now */
+	uint64_t result_us, asked_us, queued_us, policy_us, approval_us, journal_us;
 	struct event *timer;
 };
 TAILQ_HEAD(call_list, call);

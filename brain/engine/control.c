@@ -14,6 +14,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
@@ -26,6 +27,7 @@
 #include "common/map.h"
 
 #define LOG_TAIL (64 << 10)
+#define METRICS_MAX (1u << 20)
 
 static void
 unknown_id(struct rpc *r)
@@ -308,6 +310,25 @@ owned_box(struct rpc *r, const char *id)
 }
 
 static void
+inspect_ended(struct rpc *r, const struct ended_call *c)
+{
+	struct ats_json_w *w;
+	char id[32];
+
+	if (c->uid != r->client->uid) {
+		unknown_id(r);
+		return;
+	}
+	call_id(c->id, id);
+	w = rpc_begin(r);
+	ats_json_w_str(w, "id", id);
+	ats_json_w_str(w, "kind", "call");
+	observe_write_call(w, c);
+	rpc_end(r);
+}
+
+/* It ended longer ago, or an engine before this one answered it. */
+static void
 inspect_stored(struct rpc *r, uint64_t number)
 {
 	struct store_call row;
@@ -333,8 +354,7 @@ inspect_stored(struct rpc *r, uint64_t number)
 		ats_json_w_str(w, "outcome", outcome_name(row.outcome.kind));
 		ats_json_w_bool(w, "is_error", row.outcome.is_error);
 		ats_json_w_u64(w, "bytes", row.payload_len);
-		ats_json_w_u64(w, "run_us", row.outcome.run_us);
-		ats_json_w_u64(w, "total_us", row.outcome.total_us);
+		observe_write_timings(w, &row.outcome.t);
 	}
 	rpc_end(r);
 }
@@ -342,6 +362,7 @@ inspect_stored(struct rpc *r, uint64_t number)
 static void
 inspect_call(struct rpc *r, const char *id)
 {
+	const struct ended_call *ended;
 	uint64_t number;
 	struct call *c;
 	char *end;
@@ -353,7 +374,10 @@ inspect_call(struct rpc *r, const char *id)
 		return;
 	}
 	c = calls_find(r->e->calls, number);
-	if (c == NULL || c->session == NULL) {
+	ended = c == NULL ? observe_find(r->e, number) : NULL;
+	if (ended != NULL) {
+		inspect_ended(r, ended);
+	} else if (c == NULL || c->session == NULL) {
 		inspect_stored(r, number);
 	} else if (c->session->uid != r->client->uid) {
 		unknown_id(r);
@@ -385,6 +409,30 @@ control_inspect(struct rpc *r)
 	} else {
 		unknown_id(r);
 	}
+}
+
+/* Counts of everybody's: for who runs brain. */
+void
+control_metrics(struct rpc *r)
+{
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	struct ats_err err = { 0 };
+
+	if (rpc_params(r, NULL, 0, false) < 0)
+		return;
+	if (r->client->uid != geteuid()) {
+		(void)ats_err_set(&err, ATS_E_PERM, "metrics are for the user whose brain it is");
+		rpc_fail(r, &err);
+		return;
+	}
+	ats_buf_init(&text, METRICS_MAX);
+	if (observe_text(r->e, &text) < 0) {
+		(void)ats_err_set(&err, ATS_E_NOMEM, "metrics");
+		rpc_fail(r, &err);
+		return;
+	}
+	ats_json_w_strn(rpc_begin(r), "text", text.data, text.len);
+	rpc_end(r);
 }
 
 void

@@ -13,6 +13,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/link.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/permit.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -62,8 +63,10 @@ journal(struct call *c, struct ats_err *err)
 		.created_ms = now,
 		.deadline_ms = c->timeout_ms == 0 ? 0 : now + (int64_t)c->timeout_ms,
 	};
+	uint64_t began = ats_clock_us();
 	int rc = store_call_sent(c->e->store, &row, err);
 
+	observe_commit(c, began, rc);
 	if (rc == 0)
 		c->journaled = true;
 	/* On a retry the row of the first time still tells enough. */
@@ -174,7 +177,7 @@ send_call(struct call *c, struct ats_err *err)
 		return rc;
 	}
 	c->state = CALL_SENT;
-	c->sent_us = ats_clock_us();
+	observe_sent(c);
 	c->deadline_us = c->timeout_ms == 0 ? 0 :
 	    c->sent_us + (c->timeout_ms + c->e->set.grace_ms) * 1000;
 	call_timer_set(c);
@@ -269,8 +272,10 @@ dispatch_read_outcome(const struct ats_msg_RESULT *m, const struct ats_frame *f,
 	o->exit_kind = m->exit_kind;
 	o->exit_code = m->exit_code;
 	o->has_exit_code = m->has_exit_code;
-	o->queue_us = m->queue_us;
-	o->run_us = m->run_us;
+	o->t.us[ATS_TIMING_QUEUE] = m->queue_us;
+	o->t.us[ATS_TIMING_SETUP] = m->setup_us;
+	o->t.us[ATS_TIMING_RUN] = m->run_us;
+	o->here_us = m->here_us;
 	if (o->blocks.p != NULL)
 		return answer_blocks_check(o->blocks, o->payload.n, err);
 	return 0;
@@ -326,6 +331,7 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 	struct outcome o;
 	int rc;
 
+	c->result_us = ats_clock_us();
 	rc = dispatch_read_outcome(m, f, &o, err);
 	if (rc == 0)
 		rc = take_delta(c, m->ctx_delta, err);
@@ -383,6 +389,7 @@ lost_one(struct call *c, const char *why)
 		call_finish_unknown(c, ATS_E_LOST, why);
 	} else if (again) {
 		c->attempt++;
+		observe_count(c->e, ATS_METRIC_CALLS_RETRIED);
 		enqueue(c, true);
 	} else if (class == ATS_CLASS_PURE) {
 		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_LOST,

@@ -12,6 +12,7 @@
 
 #include "brain/engine/client.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/observe.h"
 #include "common/fd.h"
 #include "common/log.h"
 
@@ -37,6 +38,7 @@ admit(struct door *d, int fd)
 	pid_t pid;
 
 	if (d->count >= d->e->set.clients_max || ats_fd_peer(fd, &uid, &gid, &pid) < 0) {
+		observe_count(d->e, ATS_METRIC_CLIENTS_REFUSED);
 		ats_log(ATS_LOG_WARN, "client refused", "clients=%zu", d->count);
 		(void)close(fd);
 		return;
@@ -46,6 +48,7 @@ admit(struct door *d, int fd)
 		return;
 	TAILQ_INSERT_TAIL(&d->clients, c, link);
 	d->count++;
+	observe_count(d->e, ATS_METRIC_CLIENTS_TOTAL);
 	engine_idle_check(d->e);
 }
 

@@ -16,6 +16,7 @@ struct event_base;
 struct events;
 struct gateways;
 struct mcp_lists;
+struct observed;
 struct policy_rules;
 struct provider;
 struct sandboxes;
@@ -45,6 +46,7 @@ struct engine {
 	struct vault_link *vault;
 	struct arrivals *arrivals;	/* NULL unless hands comes in */
 	struct trust trust;
+	struct observed *observed;
 	struct scripts *scripts;
 	struct provider *provider;
 	char state_dir[ATS_PATH_MAX];	/* ours */

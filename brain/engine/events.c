@@ -9,6 +9,7 @@
 
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/observe.h"
 #include "common/clock.h"
 #include "common/json.h"
 
@@ -29,6 +30,12 @@ void
 events_free(struct events *v)
 {
 	free(v);
+}
+
+size_t
+events_subscribers(const struct events *v)
+{
+	return v->subscribers;
 }
 
 void
@@ -85,8 +92,10 @@ send_one(struct client *c, const struct event_text *ev)
 	if (w.rc < 0) {
 		ats_buf_truncate(&c->out, mark);
 		c->events_lost++;
+		observe_count(c->e, ATS_METRIC_EVENTS_LOST);
 		return;
 	}
+	observe_count(c->e, ATS_METRIC_EVENTS);
 	client_flush(c);
 }
 
@@ -106,6 +115,7 @@ events_emit(struct engine *e, uint64_t uid, const char *kind, const char *sessio
 			continue;
 		if (c->out.len > BACKLOG_MAX) {
 			c->events_lost++;
+			observe_count(e, ATS_METRIC_EVENTS_LOST);
 			continue;
 		}
 		if (c->events_lost > 0) {

@@ -4,6 +4,7 @@
 #ifndef ATS_ENGINE_EVENTS_H
 #define ATS_ENGINE_EVENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -13,6 +14,7 @@ struct engine;
 
 struct events *events_new(struct engine *e);
 void events_free(struct events *v);
+size_t events_subscribers(const struct events *v);
 void events_subscribe(struct client *c);
 void events_unsubscribe(struct client *c);
 /* session, sandbox and text may be NULL, call 0. Costs one test when nobody listens. A

@@ -119,8 +119,9 @@ void gateway_ack(struct call *c);
 void gateway_lost(struct engine *e, const char *gateway, uint64_t generation);
 /* How a call stands: "asked", "waiting" or "running". */
 const char *gateway_state_name(const struct call *c);
-/* Calls of this uid that wait for a person. */
+/* Calls of this uid that wait for a person; of all. */
 size_t gateway_waiting(const struct engine *e, uint64_t uid);
+size_t gateway_waiting_all(const struct engine *e);
 
 /* ---- links (gateway_link.c) ---------------------------------------------------------- */
 struct ats_frame;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "brain/engine/engine.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -156,8 +157,10 @@ journal(struct call *c, struct ats_err *err)
 		.key = call_client_key(c), .tool = c->gateway->name, .digest = c->digest,
 		.boot = "", .created_ms = ats_clock_wall_ms(),
 	};
+	uint64_t began = ats_clock_us();
 	int rc = store_call_sent(c->e->store, &row, err);
 
+	observe_commit(c, began, rc);
 	c->journaled = rc == 0;
 	return rc;
 }
@@ -193,6 +196,7 @@ gateway_submit(struct call *c)
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
 		return;
 	}
+	c->asked_us = ats_clock_us();
 	gateway_deadline(c, c->e->set.queue_ms);
 	gateway_tell(c->asked);
 }
@@ -215,6 +219,7 @@ gateway_ask_person(struct call *c, const char *tool, struct ats_slice args, stru
 		return ats_err_set(err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
 	}
 	c->state = CALL_ASKED;
+	c->asked_us = ats_clock_us();
 	gateway_deadline(c, c->e->set.queue_ms);
 	gateway_tell(a);
 	return 0;

@@ -11,6 +11,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
 #include "common/clock.h"
@@ -52,6 +53,16 @@ emit(struct call *c, const char *kind, const char *text)
 }
 
 static void
+count_verdict(struct call *c, unsigned verdict)
+{
+	ats_metric_add(&c->e->observed->metrics, ATS_METRIC_APPROVALS, verdict, 0, 1);
+	if (verdict == ATS_LABEL_VERDICT_ASKED || c->asked_us == 0)
+		return;
+	c->approval_us += ats_clock_us() - c->asked_us;
+	c->asked_us = 0;
+}
+
+static void
 on_waits(struct call *c, const char *approval)
 {
 	struct ats_msg_EVENT_PROGRESS m = { 0 };
@@ -61,6 +72,7 @@ on_waits(struct call *c, const char *approval)
 	if (a->state == ASKED_STARTED || (a->state == ASKED_WAITS &&
 	    strcmp(a->approval, approval) == 0))
 		return;
+	count_verdict(c, ATS_LABEL_VERDICT_ASKED);
 	a->state = ASKED_WAITS;
 	(void)snprintf(a->approval, sizeof(a->approval), "%s",
 	    ats_id_valid(approval) ? approval : "");
@@ -81,6 +93,7 @@ take_result(struct call *c, const struct outcome *o)
 	struct outcome with = *o;
 	char text[128];
 
+	c->result_us = ats_clock_us();
 	with.exit_kind = NULL;
 	with.has_exit_code = false;
 	if (with.payload.n == 0) {
@@ -102,6 +115,7 @@ on_started(struct call *c)
 	struct asked *a = c->asked;
 
 	if (c->gateway == NULL) {
+		count_verdict(c, ATS_LABEL_VERDICT_STARTED);
 		emit(c, "call.started", NULL);
 		gateway_asked_free(c);
 		c->permitted = true;
@@ -111,9 +125,10 @@ on_started(struct call *c)
 	}
 	if (a->state == ASKED_STARTED)
 		return;
+	count_verdict(c, ATS_LABEL_VERDICT_STARTED);
 	a->state = ASKED_STARTED;
 	a->generation = gateway_links_generation(c->e->gateways, c->gateway->gateway);
-	c->sent_us = ats_clock_us();
+	observe_sent(c);
 	if (!c->cancelled && !c->abandoned)
 		gateway_deadline(c, c->timeout_ms == 0 ? 0 : c->timeout_ms + c->e->set.grace_ms);
 	emit(c, "call.started", NULL);
@@ -130,6 +145,8 @@ ask_again(struct call *c)
 	a->state = ASKED_DUE;
 	a->approval[0] = '\0';
 	c->attempt++;
+	c->asked_us = ats_clock_us();
+	observe_count(c->e, ATS_METRIC_CALLS_RETRIED);
 	/* The vault may know the old id still. */
 	if (call_renumber(c) < 0) {
 		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
@@ -198,12 +215,14 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 	if (c->uncommitted)
 		return;
 	adopt(c);
-	if (state == GATEWAY_WAITS)
+	if (state == GATEWAY_WAITS) {
 		on_waits(c, approval);
-	else if (state == GATEWAY_STARTED)
+	} else if (state == GATEWAY_STARTED) {
 		on_started(c);
-	else
+	} else {
+		count_verdict(c, ATS_LABEL_VERDICT_REFUSED);
 		on_refused(c, (int)code, text);
+	}
 }
 
 void
@@ -341,6 +360,13 @@ gateway_state_name(const struct call *c)
 	return c->asked == NULL ? "asked" : names[c->asked->state];
 }
 
+static bool
+waits(const struct call *c)
+{
+	return c->asked != NULL && c->asked->state == ASKED_WAITS && !c->abandoned &&
+	    c->session != NULL;
+}
+
 size_t
 gateway_waiting(const struct engine *e, uint64_t uid)
 {
@@ -348,7 +374,17 @@ gateway_waiting(const struct engine *e, uint64_t uid)
 	size_t pos = 0, n = 0;
 
 	while ((c = calls_each(e->calls, &pos)) != NULL)
-		n += c->asked != NULL && c->asked->state == ASKED_WAITS && !c->abandoned &&
-		    c->session != NULL && c->session->uid == uid;
+		n += waits(c) && c->session->uid == uid;
+	return n;
+}
+
+size_t
+gateway_waiting_all(const struct engine *e)
+{
+	const struct call *c;
+	size_t pos = 0, n = 0;
+
+	while ((c = calls_each(e->calls, &pos)) != NULL)
+		n += waits(c);
 	return n;
 }

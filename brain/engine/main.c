@@ -21,6 +21,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp_list.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
@@ -116,6 +117,7 @@ make_parts(struct engine *e, const struct options *o)
 {
 	struct ats_err err = { 0 };
 
+	e->observed = calloc(1, sizeof(*e->observed));
 	e->events = events_new(e);
 	e->gateways = gateways_new(e);
 	e->lists = mcp_lists_new(e);
@@ -125,7 +127,8 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->gateways == NULL || e->lists == NULL || e->boxes == NULL ||
+	if (e->observed == NULL || e->events == NULL || e->gateways == NULL ||
+	    e->lists == NULL || e->boxes == NULL ||
 	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
 	    e->provider == NULL || e->door == NULL)
 		ats_fatal("out of memory");
@@ -151,6 +154,7 @@ stop(struct engine *e)
 	provider_free(e->provider);
 	sessions_free(e->sessions);
 	events_free(e->events);
+	free(e->observed);
 	vault_link_free(e->vault);
 	policy_rules_free(e->rules);
 	free(e->trust.ca_pem);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "proto/timings.h"
 
 enum outcome_kind { OUTCOME_DONE, OUTCOME_NOT_STARTED, OUTCOME_UNKNOWN };
 
@@ -21,7 +22,8 @@ struct outcome {
 	const char *exit_kind;		/* or NULL */
 	uint64_t exit_code;
 	bool has_exit_code;
-	uint64_t queue_us, run_us, total_us;
+	uint64_t here_us;		/* hands' own time in all, or a gateway's; 0 not said */
+	struct ats_timings t;
 	struct ats_slice ctx_delta;	/* for who asked for it, or p == NULL; never kept */
 };
 

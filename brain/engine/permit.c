@@ -12,6 +12,7 @@
 #include "brain/engine/sessions.h"
 #include "brain/engine/turns.h"
 #include "brain/policy/rules.h"
+#include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
 
@@ -34,9 +35,10 @@ permit_on_rule(struct engine *e, uint64_t effect, const char *text)
 
 /* What the rules say; POLICY_ALLOW without any. */
 static enum policy_effect
-decide(const struct call *c, struct policy_decision *ret)
+decide(struct call *c, struct policy_decision *ret)
 {
 	struct policy_call call = { .kind = POLICY_SANDBOX, .home = ATS_PLACE_HOME };
+	uint64_t began;
 
 	if (c->e->rules == NULL || c->session == NULL || c->input == NULL)
 		return POLICY_ALLOW;
@@ -44,7 +46,9 @@ decide(const struct call *c, struct policy_decision *ret)
 	call.args = (struct ats_slice){ c->input, c->input_len };
 	call.workspace = c->session->workspace;
 	call.cwd = c->cwd != NULL ? c->cwd : c->session->cwd;
+	began = ats_clock_us();
 	policy_decide(c->e->rules, &call, POLICY_DEFAULT_ASK, ret);
+	c->policy_us += ats_clock_us() - began;
 	return ret->effect;
 }
 
@@ -110,7 +114,7 @@ permit_check(struct call *c)
 }
 
 int
-permit_check_again(const struct call *c, struct ats_err *err)
+permit_check_again(struct call *c, struct ats_err *err)
 {
 	struct policy_decision d;
 	enum policy_effect effect;

@@ -16,6 +16,6 @@ ATS_NODISCARD int permit_on_rule(struct engine *e, uint64_t effect, const char *
 bool permit_check(struct call *c);
 /* The same when it is sent, for paths that begin where the session is by now. 0 or
  * -ATS_E_DENIED. */
-ATS_NODISCARD int permit_check_again(const struct call *c, struct ats_err *err);
+ATS_NODISCARD int permit_check_again(struct call *c, struct ats_err *err);
 
 #endif

@@ -50,7 +50,7 @@ send_result(struct sandbox *box, uint64_t id, const struct outcome *o)
 		.outcome = outcome_name(o->kind), .blocks = o->blocks,
 		.is_error = o->is_error, .has_is_error = o->is_error,
 		.code = o->is_error && o->code != 0 ? ats_err_name(o->code) : NULL,
-		.run_us = o->run_us, .has_run_us = true,
+		.run_us = o->t.us[ATS_TIMING_RUN], .has_run_us = true,
 	};
 	struct ats_err err = { 0 };
 	int rc = link_send_payload(box, ATS_FRAME_RESULT, id, &m, o->payload, &err);

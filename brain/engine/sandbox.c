@@ -21,6 +21,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/upgrade.h"
@@ -278,6 +279,7 @@ static void
 give_up(struct sandbox *box, int code)
 {
 	box->state = SANDBOX_NONE;
+	observe_count(box->e, ATS_METRIC_SANDBOX_GIVEN_UP);
 	say(box, "sandbox.given_up", box->last_error);
 	dispatch_lost(box, box->last_error);
 	box->abandoned = 0;
@@ -376,6 +378,7 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 	if (!early && box->state != SANDBOX_READY)
 		return;
 	link_cut(box);
+	observe_count(box->e, ATS_METRIC_SANDBOX_LOST);
 	box->state = SANDBOX_DYING;
 	/* Where hands was reached again and again it is not given up, only after a pause each. */
 	if (!early && resumes && box->failures > half)
@@ -538,6 +541,7 @@ sandbox_on_ready(struct sandbox *box)
 	box->resuming = false;
 	box->last_error[0] = '\0';
 	timer_in(box, box->e->set.heartbeat_ms);
+	observe_count(box->e, ATS_METRIC_SANDBOX_READY);
 	say(box, "sandbox.ready", NULL);
 	upgrade_ready(box);
 	box->tools_due = true;

@@ -42,7 +42,7 @@ static const char schema[] =
     " created INTEGER, deadline INTEGER, kind INTEGER, is_error INTEGER, code INTEGER,"
     " blocks BLOB, output BLOB, exit_kind TEXT, exit_code INTEGER, queue_us INTEGER,"
     " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
-    " path TEXT);"
+    " path TEXT, timings BLOB);"
     "CREATE TABLE IF NOT EXISTS made(sandbox TEXT, id TEXT, script TEXT, url TEXT, used INTEGER,"
     " PRIMARY KEY(sandbox, id)) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
@@ -55,6 +55,9 @@ static const char schema[] =
 static const char first_write[] = "PRAGMA synchronous=OFF;"
 				  "BEGIN IMMEDIATE; PRAGMA user_version=1; COMMIT;";
 static const char after_first_write[] = "PRAGMA synchronous=NORMAL;";
+
+/* What a journal of before 0.2 lacks. */
+static const char timings_column[] = "ALTER TABLE calls ADD COLUMN timings BLOB;";
 
 static const char *const sql[] = {
 #define STATEMENT(name, text) [STORE_STMT_##name] = text,
@@ -121,6 +124,15 @@ write_first(sqlite3 *db)
 }
 
 static int
+add_columns(sqlite3 *db)
+{
+	int rc = sqlite3_table_column_metadata(db, NULL, "calls", "timings", NULL, NULL, NULL,
+	    NULL, NULL);
+
+	return rc == SQLITE_ERROR ? sqlite3_exec(db, timings_column, NULL, NULL, NULL) : rc;
+}
+
+static int
 open_db(struct store *st, const char *path, struct ats_err *err)
 {
 	int i, rc;
@@ -133,6 +145,8 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 		rc = sqlite3_exec(st->db, schema, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = write_first(st->db);
+	if (rc == SQLITE_OK)
+		rc = add_columns(st->db);
 	for (i = 0; rc == SQLITE_OK && i < STORE_STMT_COUNT; i++)
 		rc = sqlite3_prepare_v3(st->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 		    &st->stmt[i], NULL);

@@ -21,7 +21,7 @@ enum column {
 	COL_ID, COL_SESSION, COL_SANDBOX, COL_KEY, COL_TOOL, COL_DIGEST, COL_BOOT, COL_STATE,
 	COL_ATTEMPT, COL_CREATED, COL_DEADLINE, COL_KIND, COL_IS_ERROR, COL_CODE, COL_BLOCKS,
 	COL_OUTPUT, COL_EXIT_KIND, COL_EXIT_CODE, COL_QUEUE_US, COL_RUN_US, COL_TOTAL_US,
-	COL_PAYLOAD, COL_PAYLOAD_LEN, COL_PAYLOAD_SHA, COL_PATH
+	COL_PAYLOAD, COL_PAYLOAD_LEN, COL_PAYLOAD_SHA, COL_PATH, COL_TIMINGS
 };
 
 int
@@ -88,12 +88,13 @@ bind_outcome(sqlite3_stmt *q, uint64_t id, const struct outcome *o, const char *
 	store_bind_str(q, 7, o->exit_kind);
 	if (o->has_exit_code)
 		store_bind_u64(q, 8, o->exit_code);
-	store_bind_u64(q, 9, o->queue_us);
-	store_bind_u64(q, 10, o->run_us);
-	store_bind_u64(q, 11, o->total_us);
+	store_bind_u64(q, 9, o->t.us[ATS_TIMING_QUEUE]);
+	store_bind_u64(q, 10, o->t.us[ATS_TIMING_RUN]);
+	store_bind_u64(q, 11, o->t.us[ATS_TIMING_TOTAL]);
 	store_bind_slice(q, 12, inline_payload);
 	store_bind_u64(q, 13, o->payload.n);
 	store_bind_str(q, 14, sha);
+	store_bind_slice(q, 15, (struct ats_slice){ (const char *)o->t.us, sizeof(o->t.us) });
 }
 
 int
@@ -178,6 +179,21 @@ read_result(struct store *st, struct store_call *c)
 	c->outcome.payload.n = 0;
 }
 
+/* One with another number of hops is of another version: it had three for sure. */
+static void
+read_timings(sqlite3_stmt *q, struct ats_timings *t)
+{
+	struct ats_slice all = column_slice(q, COL_TIMINGS);
+
+	if (all.p != NULL && all.n == sizeof(t->us)) {
+		memcpy(t->us, all.p, sizeof(t->us));
+		return;
+	}
+	t->us[ATS_TIMING_QUEUE] = column_u64(q, COL_QUEUE_US);
+	t->us[ATS_TIMING_RUN] = column_u64(q, COL_RUN_US);
+	t->us[ATS_TIMING_TOTAL] = column_u64(q, COL_TOTAL_US);
+}
+
 static void
 read_outcome(struct store *st, sqlite3_stmt *q, struct store_call *c)
 {
@@ -192,9 +208,7 @@ read_outcome(struct store *st, sqlite3_stmt *q, struct store_call *c)
 	o->exit_kind = column_str(q, COL_EXIT_KIND);
 	o->has_exit_code = sqlite3_column_type(q, COL_EXIT_CODE) != SQLITE_NULL;
 	o->exit_code = column_u64(q, COL_EXIT_CODE);
-	o->queue_us = column_u64(q, COL_QUEUE_US);
-	o->run_us = column_u64(q, COL_RUN_US);
-	o->total_us = column_u64(q, COL_TOTAL_US);
+	read_timings(q, &o->t);
 	o->payload = column_slice(q, COL_PAYLOAD);
 	c->payload_len = column_u64(q, COL_PAYLOAD_LEN);
 	if (sha != NULL) {

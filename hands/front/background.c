@@ -317,6 +317,7 @@ on_started(void *ctx)
 	if (c == NULL)
 		return;
 	call_started(c);
+	c->setup_us = shell_waited_us(j->sh);
 	j->starting = NULL;
 	c->part = NULL;
 	background_text_started(c, &j->v);

@@ -186,6 +186,7 @@ on_started(void *ctx)
 	struct bash *x = ctx;
 
 	call_started(x->c);
+	x->c->setup_us = shell_waited_us(x->sh);
 	x->next_progress_us = x->c->start_us + PROGRESS_FIRST_US;
 }
 

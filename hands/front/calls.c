@@ -253,13 +253,17 @@ deliver(struct call *c, const char *json, size_t json_len, const char *payload, 
 }
 
 static void
-times(const struct call *c, uint64_t *ret_queue_us, uint64_t *ret_run_us)
+times(const struct call *c, struct ats_msg_RESULT *r)
 {
 	uint64_t now = ats_clock_us();
 	uint64_t start = c->start_us == 0 ? now : c->start_us;
 
-	*ret_queue_us = start - c->arrival_us;
-	*ret_run_us = now - start;
+	r->queue_us = start - c->arrival_us;
+	r->setup_us = c->setup_us < r->queue_us ? c->setup_us : r->queue_us;
+	r->run_us = now - start;
+	r->here_us = now - c->arrival_us;
+	r->has_queue_us = r->has_run_us = r->has_here_us = true;
+	r->has_setup_us = r->setup_us > 0;
 }
 
 void
@@ -268,8 +272,7 @@ call_answer(struct call *c, struct ats_msg_RESULT *r, const char *payload, size_
 	struct ats_buf *out = &c->f->out;
 	struct ats_err err;
 
-	times(c, &r->queue_us, &r->run_us);
-	r->has_queue_us = r->has_run_us = true;
+	times(c, r);
 	if (r->outcome == NULL)
 		r->outcome = "done";
 	ats_buf_reset(out);
@@ -290,18 +293,21 @@ call_answer_json(struct call *c, const struct ats_msg_RESULT *r, const char *jso
     size_t json_len, const char *payload, size_t n)
 {
 	struct ats_buf *out = &c->f->out;
-	uint64_t queue_us, run_us;
+	struct ats_msg_RESULT t;
 	int rc;
 
 	while (json_len > 0 && json[json_len - 1] != '}') /* white space behind it */
 		json_len--;
-	times(c, &queue_us, &run_us);
+	times(c, &t);
 	ats_buf_reset(out);
 	rc = ats_buf_add(out, json, json_len - 1); /* outcome is there: a comma fits */
-	if (rc == 0 && !r->has_queue_us)
-		rc = ats_buf_addf(out, ",\"queue_us\":%" PRIu64, queue_us);
+	if (rc == 0)
+		rc = ats_buf_addf(out, ",\"queue_us\":%" PRIu64 ",\"here_us\":%" PRIu64, t.queue_us,
+		    t.here_us);
+	if (rc == 0 && t.has_setup_us)
+		rc = ats_buf_addf(out, ",\"setup_us\":%" PRIu64, t.setup_us);
 	if (rc == 0 && !r->has_run_us)
-		rc = ats_buf_addf(out, ",\"run_us\":%" PRIu64, run_us);
+		rc = ats_buf_addf(out, ",\"run_us\":%" PRIu64, t.run_us);
 	if (rc == 0)
 		rc = ats_buf_add_char(out, '}');
 	if (rc == 0)

@@ -57,6 +57,7 @@ struct call {
 	char session[33];
 	uint64_t fingerprint;			    /* of name and input */
 	uint64_t arrival_us, start_us, deadline_us; /* 0: not yet, none */
+	uint64_t setup_us;			    /* it waited for a worker to be made */
 	uint64_t progress_us;			    /* of the last one sent */
 	struct event timer;
 	const struct call_ops *ops;
@@ -97,7 +98,7 @@ ATS_NODISCARD int calls_load(struct calls *t, struct records *r, union record_an
 
 /* ---- for the kinds of calls -------------------------------------------------------- */
 /* Each answer ends the call: afterwards c and its part are gone or kept by the table.
- * r's outcome may be NULL ("done"); queue_us and run_us are filled in. */
+ * r's outcome may be NULL ("done"); its times are filled in. */
 void call_answer(struct call *c, struct ats_msg_RESULT *r, const char *payload, size_t n);
 /* json is a RESULT that was checked; times are added when they are not in it. */
 void call_answer_json(struct call *c, const struct ats_msg_RESULT *r, const char *json,

@@ -85,6 +85,7 @@ on_started(void *ctx)
 	struct exec *x = ctx;
 
 	call_started(x->c);
+	x->c->setup_us = shell_waited_us(x->sh);
 	if (x->sh != NULL) /* it had to wait for a worker */
 		open_pipes(x);
 }

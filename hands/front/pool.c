@@ -179,6 +179,7 @@ pop_waiter(struct zygote *z)
 	TAILQ_REMOVE(&z->waiters, w, entry);
 	z->nwaiters--;
 	w->waiting = false;
+	w->waited_us = ats_clock_us() - w->since_us;
 	return w;
 }
 
@@ -488,10 +489,11 @@ pool_wait(struct pool *p, enum ats_profile profile, struct pool_waiter *w)
 	struct zygote *z = zygote_of(p, profile);
 
 	w->waiting = true;
+	w->since_us = ats_clock_us();
 	TAILQ_INSERT_TAIL(&z->waiters, w, entry);
 	z->nwaiters++;
 	/* No idle turn is in sight: those that are done make room. */
-	sweep(z, ats_clock_us());
+	sweep(z, w->since_us);
 	refill(z);
 }
 

@@ -16,6 +16,7 @@ struct pool;
 struct pool_waiter {
 	TAILQ_ENTRY(pool_waiter) entry;
 	bool waiting;
+	uint64_t since_us, waited_us;	/* when it began; how long, once got is called */
 	/* w is owned by the callee, or NULL and err says why none can be had. */
 	void (*got)(void *ctx, struct worker *w, const struct ats_err *err);
 	void *ctx;

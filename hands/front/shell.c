@@ -428,6 +428,12 @@ shell_is_started(const struct shell *s)
 	return s->state != SHELL_WAITING;
 }
 
+uint64_t
+shell_waited_us(const struct shell *s)
+{
+	return s == NULL ? 0 : s->waiter.waited_us;
+}
+
 struct shell *
 shell_alloc(struct front *f, const struct shell_ops *ops, void *ctx)
 {

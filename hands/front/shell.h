@@ -57,6 +57,8 @@ void shell_stop(struct shell *s, enum outcome_ended why);
 /* MONITOR_SIGNAL and MONITOR_RESIZE, if it runs. */
 void shell_tell(struct shell *s, uint32_t what, uint32_t arg);
 bool shell_is_started(const struct shell *s);
+/* How long it waited for a worker to be made, microseconds. NULL (it began at once): 0. */
+uint64_t shell_waited_us(const struct shell *s);
 /* The pipes (borrowed) of an owner that reads them itself; -1 without one. which: 0
  * stdout, 1 stderr, 2 stdin (for writing). */
 int shell_pipe(const struct shell *s, unsigned which);

@@ -209,6 +209,7 @@ on_worker(void *ctx, struct worker *w, const struct ats_err *err)
 		    t->c, false, err->code, "The call was not started: %s.", err->text);
 		return;
 	}
+	t->c->setup_us = t->waiter.waited_us;
 	if (run(t, w, json, extra)) {
 		ats_buf_done(&t->json);
 		ats_buf_done(&t->extra);
@@ -348,7 +349,9 @@ result_is_fine(struct front *f, bool validate, const struct reply_head *h,
 		r, &f->arena, err) < 0)
 		return false;
 	(void)ats_err_set(err, ATS_E_PROTO, "the result contradicts itself");
-	return (strcmp(r->outcome, "done") == 0 ||
+	/* What front measures is front's to say. */
+	return !r->has_queue_us && !r->has_setup_us && !r->has_here_us &&
+	       (strcmp(r->outcome, "done") == 0 ||
 		   strcmp(r->outcome, "not_started") == 0) &&
 	       (r->blocks.p == NULL || blocks_fit(r->blocks, h->payload_len)) &&
 	       (r->ctx_delta.p == NULL ||

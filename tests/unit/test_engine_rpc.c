@@ -81,7 +81,8 @@ START_TEST(answer_write_of_each_form_is_strict_json)
 {
 	struct outcome o = { .kind = OUTCOME_DONE, .payload = { "a\"\n\xff", 4 },
 		.output = { "{\"x\":1}", 7 }, .exit_kind = "exit", .exit_code = 3,
-		.has_exit_code = true, .queue_us = 1, .run_us = 2, .total_us = 3 };
+		.has_exit_code = true, .t = { .us = {
+		[ATS_TIMING_QUEUE] = 1, [ATS_TIMING_RUN] = 2, [ATS_TIMING_TOTAL] = 3 } } };
 	char *text;
 
 	text = written(CALL_FORM_MCP, &o, "note");
@@ -105,7 +106,10 @@ START_TEST(answer_write_of_each_form_is_strict_json)
 	    "\"is_error\":false,\"content\":[{\"type\":\"text\",\"text\":"
 	    "\"a\\\"\\n\xef\xbf\xbd\"}],"
 	    "\"output\":{\"x\":1},\"exit\":{\"kind\":\"exit\",\"code\":3},"
-	    "\"timings\":{\"queue_us\":1,\"run_us\":2,\"total_us\":3}}}");
+	    "\"timings\":{\"policy_us\":0,\"approval_us\":0,\"engine_queue_us\":0,"
+	    "\"journal_us\":0,"
+	    "\"wire_us\":0,\"queue_us\":1,\"setup_us\":0,\"worker_us\":0,"
+	    "\"run_us\":2,\"total_us\":3}}}");
 	free(text);
 	text = written(CALL_FORM_EXEC, &o, NULL);
 	ck_assert_ptr_null(strstr(text, "content"));

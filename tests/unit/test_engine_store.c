@@ -76,8 +76,8 @@ START_TEST(store_call_goes_from_sent_to_done_and_survives_reopening)
 	struct store *st = open_store();
 	struct outcome o = { .kind = OUTCOME_DONE, .is_error = true, .code = ATS_E_TIMEOUT,
 		.payload = { "te\0xt", 5 }, .blocks = { "[1]", 3 }, .output = { "{}", 2 },
-		.exit_kind = "timeout", .exit_code = 15, .has_exit_code = true, .queue_us = 1,
-		.run_us = 2, .total_us = 3 };
+		.exit_kind = "timeout", .exit_code = 15, .has_exit_code = true, .t = { .us = {
+		[ATS_TIMING_QUEUE] = 1, [ATS_TIMING_RUN] = 2, [ATS_TIMING_TOTAL] = 3 } } };
 	struct store_call c;
 	int i;
 
@@ -97,7 +97,7 @@ START_TEST(store_call_goes_from_sent_to_done_and_survives_reopening)
 		ck_assert_mem_eq(c.outcome.blocks.p, "[1]", 3);
 		ck_assert_str_eq(c.outcome.exit_kind, "timeout");
 		ck_assert_uint_eq(c.outcome.exit_code, 15);
-		ck_assert_uint_eq(c.outcome.total_us, 3);
+		ck_assert_uint_eq(c.outcome.t.us[ATS_TIMING_TOTAL], 3);
 		store_close(st);
 		st = open_store();
 	}
