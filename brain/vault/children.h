@@ -68,7 +68,7 @@ ATS_NODISCARD int children_start_command(struct children *k, const char *name,
 ATS_NODISCARD int children_start_gateway(struct children *k, const struct gateway_source *g,
     int vault_fd, pid_t *ret_pid, struct ats_err *err);
 ATS_NODISCARD int children_start_credential(struct children *k,
-    const struct credential_source *s, int out_fd, pid_t *ret_pid, struct ats_err *err);
+    const struct credential_source *s, int out_fd, int err_fd, pid_t *ret_pid, struct ats_err *err);
 /* ats-http as the configuration says; vault_fd is its descriptor 3. */
 ATS_NODISCARD int children_start_http(struct children *k, const struct config *conf,
     int vault_fd, pid_t *ret_pid, struct ats_err *err);

@@ -14,6 +14,7 @@
 
 #include "brain/vault/children.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/said.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -21,6 +22,7 @@
 #include "common/json.h"
 #include "proto/brain.h"
 
+#define SAID_SHOWN 4096u
 #define RETRY_MS 3000			/* so long a failure stands, then a use tries again */
 
 enum state { UNREAD, READING, HAVE, FAILED };
@@ -36,6 +38,7 @@ struct credential {
 	struct event *rd, *timer;
 	char *bytes;			/* ATS_SECRET_MAX of them */
 	size_t n;
+	struct said said;
 };
 struct credentials {
 	struct credential *v;
@@ -51,6 +54,7 @@ stop_reading(struct credential *c)
 		event_free(c->timer);
 	c->rd = c->timer = NULL;
 	ats_fd_close(&c->fd);
+	said_close(&c->said);
 	if (c->bytes != NULL)
 		ats_secret_wipe(c->bytes, ATS_SECRET_MAX);
 	free(c->bytes);
@@ -137,7 +141,7 @@ on_bytes(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
-prepare(struct credential *c, int *ret_write, struct ats_err *err)
+prepare(struct credential *c, int ret_write[2], struct ats_err *err)
 {
 	struct timeval t = { CREDENTIAL_MS / 1000, 0 };
 	int fds[2];
@@ -145,7 +149,9 @@ prepare(struct credential *c, int *ret_write, struct ats_err *err)
 	if (ats_fd_pipe(fds, 0) < 0)
 		return ats_err_sys(err, "credentials.%s: pipe", c->src->name);
 	c->fd = fds[0];
-	*ret_write = fds[1];
+	ret_write[0] = fds[1];
+	if (said_open(&c->said, c->v->base, &ret_write[1], err) < 0)
+		return ats_err_wrap(err, "credentials.%s", c->src->name);
 	c->bytes = ats_malloc(ATS_SECRET_MAX);
 	c->rd = event_new(c->v->base, c->fd, EV_READ | EV_PERSIST, on_bytes, c);
 	c->timer = evtimer_new(c->v->base, on_timer, c);
@@ -160,21 +166,49 @@ static int
 start(struct credential *c, struct ats_err *err)
 {
 	bool runs = c->src->kind == CREDENTIAL_COMMAND;
-	int fd ATS_CLEANUP_FD = -1, rc = 0;
+	int fds[2] = { -1, -1 }, rc = 0;
 
 	c->why = (struct ats_err){ 0 };
 	if (runs)
-		rc = prepare(c, &fd, err);
-	if (rc == 0 && ats_brain_send(c->v->spawner, ATS_MSG_START_HELPER, 0, &fd, runs ? 1 : 0,
+		rc = prepare(c, fds, err);
+	if (rc == 0 && ats_brain_send(c->v->spawner, ATS_MSG_START_HELPER, 0, fds, runs ? 2 : 0,
 		c->src->name) < 0)
 		rc = ats_err_set(err, ATS_E_AGAIN, "credentials.%s: it could not be ordered",
 		    c->src->name);
+	ats_fd_close(&fds[0]);
+	ats_fd_close(&fds[1]);
 	if (rc < 0) {
 		stop_reading(c);
 		return rc;
 	}
 	c->state = READING;
 	return 0;
+}
+
+static int
+mask_one(const char *value, size_t n, const struct ats_buf *from, struct ats_buf *out);
+
+/* The value that it printed is in none of its other words that are logged. */
+static void
+log_said(struct credential *c, bool failed)
+{
+	struct ats_buf lines ATS_CLEANUP_BUF = { 0 }, own ATS_CLEANUP_BUF = { 0 };
+	struct ats_buf shown ATS_CLEANUP_BUF = { 0 };
+	const char *end = memchr(c->bytes, '\n', c->n);
+	size_t n = end != NULL ? (size_t)(end - c->bytes) : c->n;
+	char text[SAID_SHOWN];
+
+	ats_buf_init(&lines, SAID_SHOWN);
+	ats_buf_init(&own, 8 * SAID_SHOWN);
+	ats_buf_init(&shown, 8 * SAID_SHOWN);
+	n -= n > 0 && c->bytes[n - 1] == '\r';
+	if (said_lines(&c->said, &lines) < 0 || lines.len == 0 ||
+	    mask_one(c->bytes, n, &lines, &own) < 0 ||
+	    credentials_mask(c->v, (struct ats_slice){ own.data, own.len }, &shown) < 0)
+		return;
+	ats_log(failed ? ATS_LOG_WARN : ATS_LOG_INFO, "the command of a credential said",
+	    "credential=%s stderr=%s", c->src->name,
+	    ats_log_quote(text, sizeof(text), shown.data, shown.len));
 }
 
 /* ---- from the spawner --------------------------------------------------------------- */
@@ -212,6 +246,8 @@ on_exited(struct credential *c, const struct ats_ipc_msg *m)
 
 	if (c->fd >= 0 && c->why.code == 0)
 		read_some(c);
+	if (c->fd >= 0)
+		log_said(c, c->why.code != 0 || m->u[1] != 0 || m->u[2] != 0);
 	if (c->why.code != 0)
 		rc = -c->why.code;
 	else if (m->u[1] != 0 || m->u[2] != 0)
@@ -392,7 +428,8 @@ credentials_open(struct vault *v, struct ats_err *err)
 	for (size_t i = 0; i < g->ncredentials; i++) {
 		struct credential *c = &all->v[all->n++];
 
-		*c = (struct credential){ .v = v, .src = &g->credentials[i], .fd = -1 };
+		*c = (struct credential){ .v = v, .src = &g->credentials[i], .fd = -1,
+			.said = SAID_NOTHING };
 		if (c->src->kind != CREDENTIAL_COMMAND)
 			read_now(c);
 	}

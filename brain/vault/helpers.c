@@ -73,9 +73,9 @@ children_start_gateway(struct children *k, const struct gateway_source *g, int v
 
 int
 children_start_credential(struct children *k, const struct credential_source *s, int out_fd,
-    pid_t *ret_pid, struct ats_err *err)
+    int err_fd, pid_t *ret_pid, struct ats_err *err)
 {
-	const struct ats_child_fd fds[] = { { out_fd, 1 }, { STDERR_FILENO, 2 } };
+	const struct ats_child_fd fds[] = { { out_fd, 1 }, { err_fd, 2 } };
 	struct ats_child what = { .path = s->argv.v[0],
 		.argv = (const char *const *)(const void *)s->argv.v,
 		.env = children_env(ENV_CREDENTIAL), .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };

@@ -149,10 +149,11 @@ start_helper(struct spawner *s, struct ats_ipc_msg *m)
 	char name[CHILD_ID_MAX];
 	pid_t pid = 0;
 
-	if (c == NULL || (c->kind == CREDENTIAL_COMMAND) != (m->nfds == 1))
+	if (c == NULL || (c->kind == CREDENTIAL_COMMAND) != (m->nfds == 2))
 		(void)ats_err_set(&err, ATS_E_INVAL, "no such credential");
 	else if (c->kind == CREDENTIAL_COMMAND)
-		(void)!children_start_credential(&s->kids, c, m->fds[0], &pid, &err);
+		(void)!children_start_credential(&s->kids, c, m->fds[0], m->fds[1], &pid,
+		    &err);
 	else
 		(void)!credential_open(c, &file, &err);
 	(void)snprintf(name, sizeof(name), CHILD_CREDENTIAL "%.32s", m->s[0]);

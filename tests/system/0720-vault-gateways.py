@@ -577,6 +577,41 @@ def _(home):
     ats.missing(json.dumps(all) + v.ask("VAULT_STATUS")[0] + v.ask("GATEWAYS")[0], SECRET)
 
 
+@ats.test("what a credential's command says on stderr is in the log: its end, escaped, masked")
+def _(home):
+    c = conf(home)
+    says = {"short": "printf 'warn\\033[31m %s-new %s\\n' >&2; echo %s-new" %
+                     (SECRET, SECRET, SECRET),
+            "long": "for i in $(seq 999); do echo %s $i; done >&2; echo the end >&2; exit 3" %
+                    SECRET,
+            "line": "head -c 100000 /dev/zero | tr '\\0' x >&2; echo fine-value",
+            "held": "(exec sleep 1000 >/dev/null) & echo still here >&2; echo held-value",
+            "none": "echo quiet-value"}
+    for name, script in says.items():
+        path = home.write(name, "#!/bin/sh\n" + script + "\n", 0o755)
+        c["credentials"][name] = {"command": [path]}
+    VaultRig(home, c)
+    v = home.vault()
+    for name in says:
+        state = json.loads(v.ask("CREDENTIALS", name)[0])["credentials"][0]["state"]
+        ats.equal(state, "failed" if name == "long" else "ok")
+    with open(home.log_path, encoding="utf-8") as f:
+        log = f.read()
+    ats.missing(log, SECRET)
+    ats.missing(log, "\033")
+    lines = {x.split("credential=")[1].split()[0]: x for x in log.splitlines()
+             if "the command of a credential said" in x}
+    ats.equal(sorted(lines), ["held", "line", "long", "short"])
+    ats.contains(lines["short"], 'stderr="warn\\x1b[31m *** ***')
+    ats.contains(lines["long"], "*** 999")
+    ats.contains(lines["long"], "the end")
+    ats.contains(lines["long"], "level=warn")
+    ats.missing(lines["long"], "*** 100\\n")
+    ats.contains(lines["line"], "too long to be shown")
+    ats.contains(lines["held"], "still here")
+    ats.small(max(len(x) for x in lines.values()), 6000, "bytes of a line")
+
+
 @ats.test("the audit log: no call without its line; rotation; arguments with values masked")
 def _(home):
     c = conf(home, audit={"arguments": True, "max_bytes": 65536})
