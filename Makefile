@@ -58,7 +58,7 @@ LIBS_PCRE := -lpcre2-8
 LIBS_CURL := -lcurl
 
 # ---- objects -----------------------------------------------------------------------
-COMMON := err buf base64 log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
+COMMON := err buf base64 notify log addr json json_names json_read json_write utf8 frame clock map digest path fd fault
 COMMON_O := $(COMMON:%=common/%.o)
 CHAN_O := common/chan.o common/chan_read.o common/stream.o common/hold.o common/wire.o common/wire_plain.o \
 	common/wire_ws.o common/ws.o common/ws_http.o common/http_head.o
@@ -89,7 +89,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
-	brain/vault/systemd.o brain/vault/workspace.o brain/vault/register.o \
+	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o
@@ -101,7 +101,7 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o br
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
-	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net service sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)

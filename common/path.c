@@ -169,6 +169,7 @@ ats_places_find(struct ats_places *ret, struct ats_err *err)
 {
 	int rc = find_runtime(ret->runtime, err);
 
+	ret->system = false;
 	if (rc == 0)
 		rc = find_home("XDG_CONFIG_HOME", "/.config/ats", ret->config, err);
 	if (rc == 0)
@@ -196,8 +197,8 @@ make_parents(const char *dir, struct ats_err *err)
 	}
 }
 
-int
-ats_places_make(const char *dir, struct ats_err *err)
+static int
+make_place(const char *dir, unsigned closed, struct ats_err *err)
 {
 	ATS_CLEANUP_FD int fd = -1;
 	struct stat st;
@@ -211,11 +212,32 @@ ats_places_make(const char *dir, struct ats_err *err)
 	if (st.st_uid != geteuid())
 		return ats_err_set(err, ATS_E_PERM, "%s: belongs to uid %lu, not to us",
 		    dir, (unsigned long)st.st_uid);
-	if ((st.st_mode & 077) != 0)
+	if ((st.st_mode & closed) != 0)
 		return ats_err_set(err, ATS_E_PERM,
-		    "%s: open to others (mode %03o); chmod 700 it", dir,
-		    (unsigned)st.st_mode & 0777);
+		    "%s: open to others (mode %03o); chmod %03o it", dir,
+		    (unsigned)st.st_mode & 0777, (unsigned)st.st_mode & 0777 & ~closed);
 	return 0;
+}
+
+int
+ats_places_make(const char *dir, struct ats_err *err)
+{
+	return make_place(dir, 077, err);
+}
+
+int
+ats_places_make_shared(const char *dir, struct ats_err *err)
+{
+	return make_place(dir, 022, err);
+}
+
+void
+ats_places_system(struct ats_places *ret)
+{
+	(void)snprintf(ret->runtime, sizeof(ret->runtime), "/run/ats");
+	(void)snprintf(ret->config, sizeof(ret->config), "/etc/ats");
+	(void)snprintf(ret->state, sizeof(ret->state), "/var/lib/ats");
+	ret->system = true;
 }
 
 int

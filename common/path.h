@@ -35,8 +35,14 @@ struct ats_places {
 	char runtime[ATS_PATH_MAX];
 	char config[ATS_PATH_MAX];	/* directory, holds brain.json */
 	char state[ATS_PATH_MAX];
+	bool system;			/* a brain's for all users of a machine */
 };
 ATS_NODISCARD int ats_places_find(struct ats_places *ret, struct ats_err *err);
+/* Those of a brain for all users of a machine: /run/ats, /etc/ats, /var/lib/ats. */
+void ats_places_system(struct ats_places *ret);
+/* As ats_places_make, for a directory that others may enter but not write: what is in it has
+ * modes of its own. */
+ATS_NODISCARD int ats_places_make_shared(const char *dir, struct ats_err *err);
 /* mkdir -p with 0700 at the end; refuses one that is a symlink, is not ours, or is open
  * to others. */
 ATS_NODISCARD int ats_places_make(const char *dir, struct ats_err *err);

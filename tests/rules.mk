@@ -165,13 +165,17 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/agent-tool-server
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 # The units name the place of the programs: it is the one they are installed for.
-unit = sed 's|/usr/local/bin|$(BINDIR)|' packaging/systemd/$(1) > $(DESTDIR)$(2)/$(1) && \
-	chmod 644 $(DESTDIR)$(2)/$(1)
+UNITS_SYSTEM := ats-brain.service ats-brain.socket ats-engine.service ats-engine.socket ats-hands@.service
+UNITS_USER := ats-brain.service ats-brain.socket
+unit = sed 's|/usr/local/bin|$(BINDIR)|; s|/usr/local/libexec/ats|$(LIBEXECDIR)|' \
+	packaging/systemd/$(1)/$(2) > $(DESTDIR)$(3)/$(2) && chmod 644 $(DESTDIR)$(3)/$(2)
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
-		$(DESTDIR)$(USERUNITDIR)
+		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
 	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway packaging/gateway/ats-git-push \
@@ -181,17 +185,19 @@ install: all
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 docs/gen/*.md $(DESTDIR)$(DOCDIR)/docs/gen
-	$(call unit,ats-hands@.service,$(UNITDIR))
-	$(call unit,ats-brain.service,$(USERUNITDIR))
-	$(call unit,ats-brain.socket,$(USERUNITDIR))
+	$(foreach u,$(UNITS_SYSTEM),$(call unit,system,$(u),$(UNITDIR)) && ):
+	$(foreach u,$(UNITS_USER),$(call unit,user,$(u),$(USERUNITDIR)) && ):
+	install -m 644 packaging/systemd/ats.sysusers $(DESTDIR)$(SYSUSERSDIR)/ats.conf
+	install -m 644 packaging/systemd/ats.tmpfiles $(DESTDIR)$(TMPFILESDIR)/ats.conf
 # What install put there; give it the same PREFIX and DESTDIR. State of users stays.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
 		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway ats-git-push) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
-		$(DESTDIR)$(UNITDIR)/ats-hands@.service \
-		$(addprefix $(DESTDIR)$(USERUNITDIR)/ats-brain.,service socket) \
+		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS_SYSTEM)) \
+		$(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS_USER)) \
+		$(DESTDIR)$(SYSUSERSDIR)/ats.conf $(DESTDIR)$(TMPFILESDIR)/ats.conf \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,README.md CHANGELOG.md LICENSE \
 		$(wildcard docs/*.md docs/gen/*.md))
 	rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \

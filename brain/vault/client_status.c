@@ -17,14 +17,29 @@
 
 #define JSON_MAX (60u << 10)
 
+/* Of a brain of the system each user sees what is theirs; root sees all. */
+static bool
+concerns(const struct client *c, const struct box *b)
+{
+	const struct session *s;
+
+	if (c->uid == c->v->uid || c->uid == 0)
+		return true;
+	s = reg_find_box(c->v->reg, b->id);
+	return s != NULL && s->uid == c->uid;
+}
+
 static void
-add_boxes(const struct vault *v, struct ats_json_w *w)
+add_boxes(const struct client *c, struct ats_json_w *w)
 {
 	static const char *const states[] = { "down", "starting", "up" };
 	size_t n = 0;
 
 	ats_json_w_array(w, "sandboxes");
-	for (const struct box *b = v->boxes; b != NULL && n < 128; b = b->next, n++) {
+	for (const struct box *b = c->v->boxes; b != NULL && n < 128; b = b->next) {
+		if (!concerns(c, b))
+			continue;
+		n++;
 		ats_json_w_object(w, NULL);
 		ats_json_w_str(w, "id", b->id);
 		ats_json_w_str(w, "state", states[b->state]);
@@ -72,7 +87,7 @@ client_on_status(struct client *c, const struct ats_ipc_msg *m)
 	ats_json_w_str(&w, "state_dir", v->places->state);
 	ats_json_w_u64(&w, "approvals", approvals_count(v->decide->approvals));
 	http_json(v, &w);
-	add_boxes(v, &w);
+	add_boxes(c, &w);
 	gateway_json(v, &w);
 	ats_json_w_end(&w);
 	say_json(c, m->seq, &w);

@@ -222,17 +222,29 @@ do_enroll(struct client *c, const struct ats_ipc_msg *m)
 	engine_sync(c->v);
 }
 
+/* What concerns more users than the one who asks: a brain of the system does it for root. */
+static bool
+may_rule(struct client *c, const struct ats_ipc_msg *m)
+{
+	if (c->uid == c->v->uid || c->uid == 0)
+		return true;
+	client_failed(c, m->seq, ATS_E_PERM, "this brain serves other users, too: only root may");
+	return false;
+}
+
 static void
 do_revoke(struct client *c, const struct ats_ipc_msg *m)
 {
-	const struct session *s;
+	const struct session *s = reg_find_box(c->v->reg, m->s[0]);
 	struct ats_err err = { 0 };
 
+	/* In a brain of the system one whose session is gone is root's to revoke. */
+	if ((s == NULL || s->uid != c->uid) && !may_rule(c, m))
+		return;
 	if (links_revoke(c->v, m->s[0], &err) < 0) {
 		client_err(c, m->seq, &err);
 		return;
 	}
-	s = reg_find_box(c->v->reg, m->s[0]);
 	if (s != NULL)
 		s = reg_find_named(c->v->reg, s->uid, s->workspace, ENROLL_KEY);
 	if (s != NULL)
@@ -283,12 +295,15 @@ on_message(struct client *c, const struct ats_ipc_msg *m)
 		follow_on_deny(c, m);
 		break;
 	case ATS_MSG_CREDENTIALS:
-		client_on_credentials(c, m);
+		if (may_rule(c, m))
+			client_on_credentials(c, m);
 		break;
 	case ATS_MSG_GATEWAYS:
 		client_on_gateways(c, m);
 		break;
 	case ATS_MSG_SHUTDOWN:
+		if (!may_rule(c, m))
+			break;
 		client_ok(c, m->seq, "", "");	/* the end of the connection is the end */
 		vault_stop(c->v, "asked to");
 		break;
@@ -320,6 +335,15 @@ on_client(evutil_socket_t fd, short what, void *arg)
 		drop(c);
 }
 
+/* Whom a brain of the system serves the mode of its socket says; never the engine, which reads
+ * what sandboxes write and must not register a thing. */
+static bool
+may_come(const struct vault *v, uid_t uid)
+{
+	return uid == v->uid ||
+	    (v->places->system && !(v->outside.listener >= 0 && uid == v->outside.uid));
+}
+
 static void
 take(struct vault *v, int fd)
 {
@@ -332,7 +356,7 @@ take(struct vault *v, int fd)
 	}
 	c->v = v;
 	c->fd = fd;
-	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) == 0 && c->uid == v->uid)
+	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) == 0 && may_come(v, c->uid))
 		c->ev = event_new(v->base, fd, EV_READ | EV_PERSIST, on_client, c);
 	else
 		client_failed(c, 0, ATS_E_PERM, "this brain belongs to another user");

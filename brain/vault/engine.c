@@ -53,7 +53,9 @@ static void
 order_kill(struct vault *v)
 {
 	disconnect(&v->engine);
-	if (ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, "engine") < 0)
+	if (v->outside.listener >= 0)
+		outside_lost(v);
+	else if (ats_brain_send(v->spawner, ATS_MSG_KILL, 0, NULL, 0, "engine") < 0)
 		vault_die(v, "the spawner does not answer");
 }
 
@@ -91,10 +93,13 @@ on_watch(evutil_socket_t fd, short what, void *arg)
 static void
 on_eof(struct vault *v)
 {
-	if (v->engine.quit_told)
-		disconnect(&v->engine);
-	else
+	if (!v->engine.quit_told) {
 		order_kill(v);
+		return;
+	}
+	disconnect(&v->engine);
+	if (v->outside.listener >= 0)
+		outside_lost(v);
 }
 
 /* ---- from the engine ---------------------------------------------------------------- */
@@ -104,15 +109,12 @@ on_ready(struct vault *v)
 {
 	v->engine.ready = true;
 	ats_log(ATS_LOG_INFO, "engine is ready", "pid=%d", (int)v->engine.pid);
+	if (!v->ever_ready)
+		ats_notify_say(&v->notify, "READY=1\n");
 	v->ever_ready = true;
 	if (v->ready_fd >= 0) {
 		(void)!ats_fd_write_all(v->ready_fd, "ready\n", 6);
 		ats_fd_close(&v->ready_fd);
-	}
-	if (v->notify_fd >= 0) {
-		/* one datagram */
-		(void)!ats_fd_send(v->notify_fd, "READY=1\n", 8, NULL, 0);
-		ats_fd_close(&v->notify_fd);
 	}
 	vault_check_idle(v);
 }
@@ -359,15 +361,36 @@ owe_everything(struct vault *v)
 }
 
 int
-engine_order(struct vault *v, struct ats_err *err)
+engine_attach(struct vault *v, int fd, struct ats_err *err)
 {
 	uint64_t ms = v->conf->heartbeat_ms > VAULT_WATCH_MS ? v->conf->heartbeat_ms :
 	    VAULT_WATCH_MS;
 	struct timeval watch = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
 	struct engine *e = &v->engine;
+
+	e->fd = fd;
+	e->rd = event_new(v->base, e->fd, EV_READ | EV_PERSIST, on_readable, v);
+	e->wr = event_new(v->base, e->fd, EV_WRITE, on_writable, v);
+	e->watch = event_new(v->base, -1, EV_PERSIST, on_watch, v);
+	e->missed = 0;
+	if (e->rd == NULL || e->wr == NULL || e->watch == NULL ||
+	    event_add(e->rd, NULL) < 0 || event_add(e->watch, &watch) < 0) {
+		disconnect(e);
+		return ats_err_set(err, ATS_E_NOMEM, "the engine's link: out of memory");
+	}
+	e->ordered = true;
+	e->starts_ms[e->nstarts++ % VAULT_STARTS] = ats_clock_ms();
+	return 0;
+}
+
+int
+engine_order(struct vault *v, struct ats_err *err)
+{
 	int pair[2], fds[3], rc;
 
 	owe_everything(v);
+	if (v->outside.listener >= 0)
+		return outside_wait(v, err);
 	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
 		return ats_err_sys(err, "engine: socketpair");
 	fds[0] = v->door;
@@ -377,19 +400,10 @@ engine_order(struct vault *v, struct ats_err *err)
 	if (rc == 0)
 		rc = ats_brain_send(v->spawner, ATS_MSG_START_ENGINE, 0, fds, 3);
 	(void)close(pair[1]);
-	e->fd = pair[0];
-	e->rd = event_new(v->base, e->fd, EV_READ | EV_PERSIST, on_readable, v);
-	e->wr = event_new(v->base, e->fd, EV_WRITE, on_writable, v);
-	e->watch = event_new(v->base, -1, EV_PERSIST, on_watch, v);
-	e->missed = 0;
-	if (rc < 0 || e->rd == NULL || e->wr == NULL || e->watch == NULL ||
-	    event_add(e->rd, NULL) < 0 || event_add(e->watch, &watch) < 0) {
-		disconnect(e);
-		return ats_err_set(err, ATS_E_SYS, "the engine could not be ordered");
-	}
-	e->ordered = true;
-	e->starts_ms[e->nstarts++ % VAULT_STARTS] = ats_clock_ms();
-	return 0;
+	if (rc == 0)
+		return engine_attach(v, pair[0], err);
+	(void)close(pair[0]);
+	return ats_err_set(err, ATS_E_SYS, "the engine could not be ordered");
 }
 
 void

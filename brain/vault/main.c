@@ -9,15 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "brain/vault/confine.h"
 #include "brain/vault/lock.h"
 #include "brain/vault/options.h"
+#include "brain/vault/sockets.h"
 #include "brain/vault/spawner.h"
-#include "brain/vault/systemd.h"
 #include "brain/vault/vault.h"
 #include "common/fd.h"
 
@@ -64,8 +63,12 @@ static void
 find_places(struct ats_places *places, struct homes *homes)
 {
 	struct ats_err err = { 0 };
-	int rc = ats_places_find(places, &err);
+	int rc = 0;
 
+	if (opt.system)
+		ats_places_system(places);
+	else
+		rc = ats_places_find(places, &err);
 	if (rc < 0 && opt.runtime != NULL && opt.state != NULL) {
 		/* All that HOME would have told is given. */
 		rc = 0;
@@ -78,7 +81,8 @@ find_places(struct ats_places *places, struct homes *homes)
 	if (rc == 0)
 		rc = take_dir(places->state, opt.state, &err);
 	if (rc == 0)
-		rc = ats_places_make(places->runtime, &err);
+		rc = opt.system ? ats_places_make_shared(places->runtime, &err) :
+		    ats_places_make(places->runtime, &err);
 	if (rc == 0)
 		rc = ats_places_make(places->state, &err);
 	if (rc == 0)
@@ -112,6 +116,14 @@ load_config(struct config *conf, const struct ats_places *places, const struct h
 		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
 		exit(2);
 	}
+	if (opt.system && conf->provider == PROVIDER_STDIO) {
+		(void)ats_err_set(&err, ATS_E_CONFIG, "sandbox.url: a brain of the system starts "
+		    "no sandboxes; name where they are, or let each user run a brain");
+		if (!opt.check_only)
+			give_up(&err);
+		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
+		exit(2);
+	}
 	if (opt.check_only && conf->provider != PROVIDER_STDIO)
 		(void)fprintf(stderr, "ats-brain: sandbox.url: %s\n", conf->sandbox_url);
 	for (size_t i = 0; opt.check_only && config_warning(conf, i) != NULL; i++)
@@ -123,46 +135,13 @@ load_config(struct config *conf, const struct ats_places *places, const struct h
 		ats_log(ATS_LOG_WARN, config_warning(conf, i), NULL);
 }
 
-static int
-listen_at(const struct ats_places *places, const char *name, int type, struct ats_err *err)
-{
-	char path[ATS_PATH_MAX + 16];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", places->runtime, name);
-	if (ats_fd_unix_listen(path, type, 0600, &fd, err) < 0)
-		give_up(err);
-	return fd;
-}
-
-static void
-open_sockets(struct vault_fds *fds, const struct ats_places *places, struct ats_err *err)
-{
-	if (fds->door >= 0)
-		return;			/* systemd's */
-	fds->listener = listen_at(places, "vault.sock", SOCK_SEQPACKET, err);
-	fds->door = listen_at(places, "brain.sock", SOCK_STREAM, err);
-}
-
-static void
-remove_sockets(const struct ats_places *places)
-{
-	static const char *const names[] = { "vault.sock", "brain.sock" };
-	char path[ATS_PATH_MAX + 16];
-
-	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", places->runtime, names[i]);
-		(void)unlink(path);
-	}
-}
-
 int
 main(int argc, char **argv)
 {
 	static struct ats_places places;
 	static struct homes homes;
 	struct config conf;
-	struct vault_fds fds = { .listener = -1, .door = -1 };
+	struct vault_fds fds = { .listener = -1, .door = -1, .engine = -1 };
 	struct vault *vault;
 	struct ats_err err = { 0 };
 	bool activated;
@@ -176,9 +155,9 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (opt.ready_fd >= 0)
 		(void)!ats_fd_cloexec(opt.ready_fd, true);
-	if (systemd_sockets(&activated, &fds.door, &fds.listener, &err) < 0)
+	if (sockets_take(&fds, &opt, &activated, &err) < 0)
 		give_up(&err);
-	fds.notify = systemd_notify_open();
+	ats_notify_open(&fds.notify);
 	find_places(&places, &homes);
 	load_config(&conf, &places, &homes);
 	if (locks_take(&places, &locks, &err) < 0)
@@ -186,7 +165,8 @@ main(int argc, char **argv)
 	if (spawner_start(&places, &conf, &locks, &fds.spawner_pid, &pidfd, &fds.spawner, &err) < 0)
 		give_up(&err);
 	(void)prctl(PR_SET_NAME, "ats-vault");
-	open_sockets(&fds, &places, &err);
+	if (sockets_open(&fds, &opt, &places, &err) < 0)
+		give_up(&err);
 	fds.ready = opt.ready_fd;
 	if (vault_new(&conf, &places, &homes, &fds, &vault, &err) < 0)
 		ats_fatal("%s", err.text);
@@ -196,7 +176,7 @@ main(int argc, char **argv)
 	    (int)fds.spawner_pid);
 	code = vault_run(vault);
 	if (!activated)
-		remove_sockets(&places);
+		sockets_remove(&places);
 	vault_free(vault);		/* the spawner sees it and ends what is left */
 	spawner_end(pidfd);
 	config_done(&conf);

@@ -10,7 +10,7 @@
 
 static const char usage[] =
     "usage: ats-brain [--foreground] [-n] [--config FILE] [--runtime DIR] [--state DIR]\n"
-    "                 [--ready-fd N]\n"
+    "                 [--ready-fd N] [--system] [--engine-user USER]\n"
     "\n"
     "The host side: registers workspaces, starts engine and sandboxes, answers on\n"
     "RUNTIME/brain.sock. `atsctl` starts one when it is needed.\n"
@@ -20,6 +20,10 @@ static const char usage[] =
     "  --config FILE    instead of ~/.config/ats/brain.json\n"
     "  --runtime DIR    sockets, instead of $XDG_RUNTIME_DIR/ats\n"
     "  --state DIR      journal, logs, sandboxes, instead of ~/.local/state/ats\n"
+    "  --system         for all users that the sockets let in: /run/ats, /var/lib/ats and\n"
+    "                   /etc/ats/brain.json; sandboxes are elsewhere, never started here\n"
+    "  --engine-user USER  ats-engine is started by a service manager as USER, and comes to\n"
+    "                   RUNTIME/engine.sock\n"
     "  --ready-fd N     write \"ready\" there when calls can come, else why not\n"
     "  -h, --help  -V, --version\n";
 
@@ -51,6 +55,8 @@ options_parse(int argc, char **argv, struct options *ret)
 		{ "runtime", required_argument, NULL, 'r' },
 		{ "state", required_argument, NULL, 's' },
 		{ "ready-fd", required_argument, NULL, 'y' },
+		{ "system", no_argument, NULL, 'S' },
+		{ "engine-user", required_argument, NULL, 'e' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -71,6 +77,10 @@ options_parse(int argc, char **argv, struct options *ret)
 			ret->state = optarg;
 		else if (c == 'y')
 			ret->ready_fd = parse_fd(optarg);
+		else if (c == 'S')
+			ret->system = true;
+		else if (c == 'e')
+			ret->engine_user = optarg;
 		else if (c == 'h')
 			exit(fputs(usage, stdout) == EOF);
 		else if (c == 'V')

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 
 struct options {
-	bool foreground, check_only;
+	bool foreground, check_only, system;
 	const char *config, *runtime, *state;	/* into argv, or NULL */
+	const char *engine_user;		/* into argv, or NULL: the spawner starts it */
 	int ready_fd;				/* -1 */
 };
 /* Prints and exits for --help, --version and mistakes. */

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Socket activation and readiness. Runs once in ats-brain before anything is forked; the
- * environment is the service manager's. */
+ * Socket activation. Runs once in ats-brain before anything is forked; the environment is the
+ * service manager's. */
 #include "brain/vault/systemd.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -39,11 +37,30 @@ option(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
 }
 
+/* Whether $LISTEN_FDNAMES calls the descriptor with this index "engine". */
+static bool
+is_engine(long index)
+{
+	const char *name = getenv("LISTEN_FDNAMES");
+	size_t n;
+
+	if (name == NULL)
+		return false;
+	for (; index > 0; index--) {
+		name = strchr(name, ':');
+		if (name++ == NULL)
+			return false;
+	}
+	n = strcspn(name, ":");
+	return n == 6 && memcmp(name, "engine", n) == 0;
+}
+
 static int
-take(int fd, int *door, int *listener)
+take(int fd, struct systemd_sockets *s)
 {
 	int type = option(fd, SO_TYPE);
-	int *place = type == SOCK_STREAM ? door : type == SOCK_SEQPACKET ? listener : NULL;
+	int *place = type == SOCK_STREAM ? &s->door : type != SOCK_SEQPACKET ? NULL :
+	    is_engine(fd - FIRST_FD) ? &s->engine : &s->listener;
 
 	if (place == NULL || *place >= 0 || option(fd, SO_DOMAIN) != AF_UNIX ||
 	    option(fd, SO_ACCEPTCONN) != 1 || ats_fd_cloexec(fd, true) < 0 ||
@@ -54,44 +71,26 @@ take(int fd, int *door, int *listener)
 }
 
 int
-systemd_sockets(bool *ret_given, int *ret_door, int *ret_listener, struct ats_err *err)
+systemd_sockets(struct systemd_sockets *ret, struct ats_err *err)
 {
+	struct systemd_sockets s = { .given = true, .door = -1, .listener = -1, .engine = -1 };
 	long n = number("LISTEN_FDS");
-	int door = -1, listener = -1;
+	int rc = 0;
 
-	*ret_given = false;
+	*ret = (struct systemd_sockets){ .door = -1, .listener = -1, .engine = -1 };
 	if (n <= 0 || number("LISTEN_PID") != (long)getpid())
 		return 0;
-	for (int fd = FIRST_FD; fd < FIRST_FD + n; fd++)
-		if (n != 2 || take(fd, &door, &listener) < 0)
-			return ats_err_set(err, ATS_E_INVAL, "socket activation: expected the two "
-			    "sockets of ats-brain.socket, a stream and a sequential-packet one");
+	if (n > SYSTEMD_SOCKETS_MAX)
+		rc = -ATS_E_INVAL;
+	for (int fd = FIRST_FD; rc == 0 && fd < FIRST_FD + n; fd++)
+		rc = take(fd, &s);
+	if (rc < 0 || s.door < 0 || s.listener < 0)
+		return ats_err_set(err, ATS_E_INVAL, "socket activation: expected the sockets of "
+		    "ats-brain.socket, a stream and a sequential-packet one, and perhaps that of "
+		    "ats-engine.socket, by the name engine");
 	(void)unsetenv("LISTEN_FDS");
 	(void)unsetenv("LISTEN_PID");
 	(void)unsetenv("LISTEN_FDNAMES");
-	*ret_given = true;
-	*ret_door = door;
-	*ret_listener = listener;
+	*ret = s;
 	return 0;
-}
-
-int
-systemd_notify_open(void)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	const char *path = getenv("NOTIFY_SOCKET");
-	size_t len = path != NULL ? strlen(path) : 0;
-	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	int fd;
-
-	if (len < 2 || len >= sizeof(a.sun_path) || (path[0] != '/' && path[0] != '@'))
-		return -1;
-	memcpy(a.sun_path, path, len);
-	if (path[0] == '@')		/* the abstract namespace */
-		a.sun_path[0] = '\0';
-	(void)unsetenv("NOTIFY_SOCKET");
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, size) < 0)
-		ats_fd_close(&fd);
-	return fd;
 }

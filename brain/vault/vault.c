@@ -59,6 +59,7 @@ vault_stop(struct vault *v, const char *why)
 		return;
 	ats_log(ATS_LOG_INFO, "brain stops", "why=\"%s\"", why);
 	v->stopping = true;
+	ats_notify_say(&v->notify, "STOPPING=1\n");
 	(void)event_add(v->stop_timer, &patience);
 	(void)event_del(v->idle_timer);
 	if (v->accept_ev != NULL)
@@ -95,6 +96,17 @@ on_idle(evutil_socket_t fd, short what, void *arg)
 	vault_stop(arg, "idle");
 }
 
+/* What hangs in this loop is what the manager must hear of: the engine is looked after here. */
+static void
+on_alive(evutil_socket_t fd, short what, void *arg)
+{
+	struct vault *v = arg;
+
+	(void)fd;
+	(void)what;
+	ats_notify_say(&v->notify, "WATCHDOG=1\n");
+}
+
 void
 vault_check_idle(struct vault *v)
 {
@@ -110,6 +122,16 @@ vault_check_idle(struct vault *v)
 		(void)event_add(v->idle_timer, &t);
 }
 
+void
+vault_engine_exited(struct vault *v, uint64_t code, uint64_t sig)
+{
+	engine_on_exited(v, code, sig);
+	if (v->stopping)
+		order_spawner_stop(v);
+	else if (!v->ever_ready && v->ready_fd >= 0 && v->engine.nstarts > 1)
+		vault_die(v, "the engine ends while it starts; see brain.log");
+}
+
 /* STARTED and EXITED of the engine are the engine's, what has another prefix is of that kind,
  * everything else a sandbox's. */
 static void
@@ -120,16 +142,10 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 	if (engine && m->type == ATS_MSG_STARTED)
 		engine_on_started(v, m);
 	else if (engine)
-		engine_on_exited(v, m->u[1], m->u[2]);
+		vault_engine_exited(v, m->u[1], m->u[2]);
 	else if (!scripts_on_spawner(v, m) && !gateway_on_spawner(v, m) &&
 	    !credentials_on_spawner(v, m) && !http_on_spawner(v, m))
 		boxes_on_spawner(v, m);
-	if (engine && m->type == ATS_MSG_EXITED) {
-		if (v->stopping)
-			order_spawner_stop(v);
-		else if (!v->ever_ready && v->ready_fd >= 0 && v->engine.nstarts > 1)
-			vault_die(v, "the engine ends while it starts; see brain.log");
-	}
 	engine_sync(v);
 }
 
@@ -157,6 +173,18 @@ on_spawner(evutil_socket_t fd, short what, void *arg)
 }
 
 static int
+start_alive(struct vault *v)
+{
+	uint64_t ms = v->notify.watchdog_ms;
+	struct timeval each = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+
+	if (ms == 0)
+		return 0;
+	v->alive_timer = event_new(v->base, -1, EV_PERSIST, on_alive, v);
+	return v->alive_timer == NULL ? -1 : event_add(v->alive_timer, &each);
+}
+
+static int
 make_events(struct vault *v)
 {
 	v->base = event_base_new();
@@ -173,7 +201,7 @@ make_events(struct vault *v)
 	if (event_add(v->spawner_rd, NULL) < 0 || event_add(v->sig_int, NULL) < 0 ||
 	    event_add(v->sig_term, NULL) < 0)
 		return -1;
-	return 0;
+	return start_alive(v);
 }
 
 static int
@@ -211,8 +239,8 @@ vault_new(const struct config *conf, const struct ats_places *places,
 	v->door = fds->door;
 	v->arrivals = -1;
 	v->ready_fd = fds->ready;
-	v->notify_fd = fds->notify;
-	v->engine.fd = -1;
+	v->notify = fds->notify;
+	v->outside.listener = v->engine.fd = -1;
 	v->started_ms = ats_clock_ms();
 	rc = make_dirs(v, dir, err);
 	if (rc == 0)
@@ -224,6 +252,8 @@ vault_new(const struct config *conf, const struct ats_places *places,
 		rc = links_open(v, err);
 	if (rc == 0 && make_events(v) < 0)
 		rc = ats_err_set(err, ATS_E_NOMEM, "event loop: out of memory");
+	if (rc == 0)
+		rc = outside_open(v, fds->engine, fds->engine_uid, err);
 	if (rc == 0)
 		rc = credentials_open(v, err);
 	if (rc == 0 && (v->audit = audit_new(dir, conf->audit_max_bytes)) == NULL)
@@ -268,6 +298,7 @@ vault_free(struct vault *v)
 		return;
 	clients_free(v);
 	engine_free(v);
+	outside_free(v);
 	boxes_free(v);
 	scripts_free(v);
 	decide_free(v);
@@ -283,6 +314,7 @@ vault_free(struct vault *v)
 	free_event(v->stop_timer);
 	free_event(v->sig_int);
 	free_event(v->sig_term);
+	free_event(v->alive_timer);
 	if (v->base != NULL)
 		event_base_free(v->base);
 	ats_fd_close(&v->spawner);
@@ -290,7 +322,7 @@ vault_free(struct vault *v)
 	ats_fd_close(&v->door);
 	ats_fd_close(&v->arrivals);
 	free(v->ca_pem);
-	ats_fd_close(&v->notify_fd);
+	ats_notify_close(&v->notify);
 	ats_fd_close(&v->ready_fd);
 	free(v);
 }

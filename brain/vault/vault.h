@@ -16,11 +16,13 @@
 #include "brain/vault/register.h"
 #include "brain/vault/workspace.h"
 #include "common/ipc.h"
+#include "common/notify.h"
 
 #define VAULT_MESSAGES_A_TURN 32	/* of one peer, then the others */
 #define VAULT_STARTS 5			/* of the engine within ... */
 #define VAULT_STARTS_MS 10000		/* ... this: then brain gives up */
 #define VAULT_WATCH_MS 1000		/* between two questions to the engine, at least */
+#define VAULT_ENGINE_COMES_S 60	/* an engine of the service manager; then brain gives up */
 #define VAULT_WATCH_MISSED 3		/* so many of them in vain, then it is killed */
 
 struct audit;
@@ -63,6 +65,12 @@ struct engine {				/* what the vault knows of it */
 	struct session *closed;		/* owned; SESSION_CLOSED is owed */
 };
 
+struct outside {			/* an engine of the service manager */
+	int listener;			/* -1: the spawner starts it */
+	uid_t uid;			/* who may come */
+	struct event *come, *late, *gone;
+};
+
 struct vault {
 	struct event_base *base;
 	const struct config *conf;
@@ -72,12 +80,15 @@ struct vault {
 	struct reg *reg;
 	struct keys *keys;
 	uid_t uid;
-	int spawner, listener, door, ready_fd, notify_fd;
+	int spawner, listener, door, ready_fd;
+	struct ats_notify notify;
 	int arrivals;			/* where hands come in, or -1 */
 	char *ca_pem;			/* owned; of sandbox.tls_ca, or NULL */
 	pid_t spawner_pid;
-	struct event *spawner_rd, *accept_ev, *idle_timer, *stop_timer, *sig_int, *sig_term;
+	struct event *spawner_rd, *accept_ev, *idle_timer, *stop_timer, *sig_int, *sig_term,
+	    *alive_timer;
 	struct engine engine;
+	struct outside outside;
 	struct box *boxes;
 	size_t nboxes;
 	struct script *scripts;
@@ -100,9 +111,12 @@ struct vault {
 struct vault_fds {
 	int spawner;
 	pid_t spawner_pid;
-	int listener, door, ready, notify;
+	int listener, door, ready;
+	int engine;			/* where an engine comes in, or -1 */
+	uid_t engine_uid;
+	struct ats_notify notify;
 };
-/* Takes the descriptors (ready and notify may be -1). Orders the engine. Returns owned in *ret. */
+/* Takes the descriptors (ready may be -1). Orders the engine. Returns owned in *ret. */
 ATS_NODISCARD int vault_new(const struct config *conf, const struct ats_places *places,
     const struct homes *homes, const struct vault_fds *fds, struct vault **ret,
     struct ats_err *err);
@@ -115,9 +129,13 @@ void vault_stop(struct vault *v, const char *why);
 void vault_die(struct vault *v, const char *why);
 /* Looks whether nobody needs us; arms or disarms the idle timer. */
 void vault_check_idle(struct vault *v);
+/* The engine is gone: another one, or the next step of the stop. */
+void vault_engine_exited(struct vault *v, uint64_t code, uint64_t sig);
 
 /* engine.c */
 ATS_NODISCARD int engine_order(struct vault *v, struct ats_err *err);
+/* Takes fd, an engine's link; what it is owed can be sent. */
+ATS_NODISCARD int engine_attach(struct vault *v, int fd, struct ats_err *err);
 void engine_on_started(struct vault *v, const struct ats_ipc_msg *m);
 void engine_on_exited(struct vault *v, uint64_t code, uint64_t sig);
 /* Sends what is owed until the socket is full; goes on when it is writable. */
@@ -127,6 +145,15 @@ void engine_session_gone(struct vault *v, struct session *s);
 /* It broke the rules, or does not take what it is sent: a fresh one takes over. */
 void engine_kill(struct vault *v, const char *why);
 void engine_free(struct vault *v);
+
+/* outside.c */
+/* Takes listener, where an engine of the service manager comes in; -1: the spawner starts it. */
+ATS_NODISCARD int outside_open(struct vault *v, int listener, uid_t uid, struct ats_err *err);
+/* Takes the next one that comes, which must be soon. */
+ATS_NODISCARD int outside_wait(struct vault *v, struct ats_err *err);
+/* Its link is gone: vault_engine_exited, soon, and not from within what called this. */
+void outside_lost(struct vault *v);
+void outside_free(struct vault *v);
 
 /* boxes.c */
 void boxes_on_spawner(struct vault *v, struct ats_ipc_msg *m);
