@@ -159,7 +159,7 @@ HTTP_O := $(COMMON_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o p
 LIBATS_ABI := 0
 CLIENT := servable session open calls wait answer ctx plan
 LIBATS_O := common/err.o common/buf.o common/json.o common/json_names.o common/json_read.o \
-	common/json_write.o common/utf8.o common/clock.o common/path.o common/fd.o common/child.o \
+	common/json_write.o common/utf8.o common/clock.o common/path.o common/fd.o $(CHILD_O) \
 	common/fault.o proto/msg.o proto/ctx.o proto/tools.o $(CLIENT:%=brain/client/%.o)
 LIBATS := $(BUILD)/libats.a $(BUILD)/libats.so
 
