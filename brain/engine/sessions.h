@@ -46,6 +46,7 @@ struct session {
 	char *notice;			/* owned; told with the next answer, or NULL */
 	bool dirty;			/* cwd or shells newer than the journal's row */
 	bool dirty_reads;
+	uint64_t row_of;		/* the journal that has its row, store_sessions.c; 0 none */
 	uint64_t calls;			/* ended calls, for people */
 	TAILQ_ENTRY(session) dirty_link;
 	bool on_dirty_list;

@@ -236,6 +236,7 @@ open_all(struct store *st, struct ats_err *err)
 	if (is_damage(rc) && put_aside(st) == 0)
 		rc = open_db(st, path, &why);
 	st->damaged = false;
+	st->generation++;
 	if (rc == SQLITE_OK)
 		st->unread = false;
 	if (rc != SQLITE_OK) {

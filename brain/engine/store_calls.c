@@ -120,7 +120,7 @@ store_call_done(struct store *st, uint64_t id, const struct outcome *o, struct s
 		rc = store_session_write(st, s, err);
 	rc = store_end(st, rc, err);
 	if (rc == 0)
-		session_saved(s);
+		store_session_saved(st, s);
 	return rc;
 }
 

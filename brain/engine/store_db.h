@@ -25,6 +25,7 @@ struct store {
 	bool unread;			/* what an engine before this one wrote was never seen */
 	int results_fd;			/* directory of large payloads, or -1 */
 	uint64_t next_id;
+	uint64_t generation;		/* counts the files that were opened */
 	uint64_t tried_ms;
 	char why[160];			/* it did not open then */
 	char dir[4096];
@@ -43,6 +44,8 @@ ATS_NODISCARD int store_end(struct store *st, int rc, struct ats_err *err);
 void store_bind_str(sqlite3_stmt *s, int i, const char *text);
 void store_bind_slice(sqlite3_stmt *s, int i, struct ats_slice v);
 void store_bind_u64(sqlite3_stmt *s, int i, uint64_t v);
+/* After the commit of store_session_write. */
+void store_session_saved(const struct store *st, struct session *s);
 /* The session's rows, in the transaction that is open. */
 ATS_NODISCARD int store_session_write(struct store *st, struct session *s,
     struct ats_err *err);

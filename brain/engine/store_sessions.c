@@ -50,7 +50,7 @@ store_session_write(struct store *st, struct session *s, struct ats_err *err)
 {
 	uint64_t seq = (uint64_t)ats_clock_wall_ms();
 	const struct session_read *r;
-	int rc = s->dirty ? write_head(st, s, err) : 0;
+	int rc = s->dirty || s->row_of != st->generation ? write_head(st, s, err) : 0;
 
 	if (rc < 0 || !s->dirty_reads)
 		return rc;
@@ -73,6 +73,13 @@ store_session_write(struct store *st, struct session *s, struct ats_err *err)
 	return 0;
 }
 
+void
+store_session_saved(const struct store *st, struct session *s)
+{
+	session_saved(s);
+	s->row_of = st->generation;
+}
+
 int
 store_session_save(struct store *st, struct session *s, struct ats_err *err)
 {
@@ -82,7 +89,7 @@ store_session_save(struct store *st, struct session *s, struct ats_err *err)
 		return rc;
 	rc = store_end(st, store_session_write(st, s, err), err);
 	if (rc == 0)
-		session_saved(s);
+		store_session_saved(st, s);
 	return rc;
 }
 
@@ -147,6 +154,7 @@ store_session_load(struct store *st, struct session *s, struct ats_err *err)
 		cwd = (const char *)sqlite3_column_text(q, 2);
 		if (ours && cwd != NULL)
 			session_cwd_set(s, cwd);
+		s->row_of = ours ? st->generation : 0;
 		if (ours)
 			load_shells(s, (const char *)sqlite3_column_text(q, 3));
 	}
