@@ -16,6 +16,7 @@
 #include "brain/ctl/io.h"
 #include "brain/ctl/mcp_asks.h"
 #include "brain/ctl/mcp_lines.h"
+#include "brain/ctl/mcp_meta.h"
 #include "common/clock.h"
 
 #define READ_BYTES (64u << 10)
@@ -143,6 +144,8 @@ reconnect(struct relay_mcp *r)
 	session_done(&r->session);
 	ats_buf_init(&again, QUEUE_MAX);
 	rc = mcp_lose_nulls(&r->lines, &r->to_client);
+	if (rc == 0 && r->asks.rounds.watches)
+		rc = rounds_watch(&r->asks.rounds, &again);
 	if (rc == 0)
 		rc = mcp_replay(&r->lines, &again);
 	if (rc == 0)
@@ -174,8 +177,10 @@ pass_line(struct relay_mcp *r, struct ats_slice line)
 	char *to;
 	int rc = ats_buf_reserve(&r->to_client, line.n + 1, &to);
 
-	if (rc < 0)
-		return rc;
+	if (rc == 0)
+		rc = rounds_from_engine(&r->asks.rounds, &r->lines, line, &r->to_client);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
 	fate = mcp_from_engine(&r->lines, line);
 	if (fate != MCP_PASS)
 		return fate == MCP_DROP ? 0 : -ATS_E_PROTO;
@@ -224,16 +229,43 @@ flush_client(struct relay_mcp *r)
 	}
 }
 
+/* Whether the request that came last is one that may be asked about in its answer. */
+static int
+shows_dialogs(struct relay_mcp *r)
+{
+	const struct mcp_request *last = TAILQ_LAST(&r->lines.pending, mcp_request_list);
+	struct ats_json_val params;
+	struct mcp_meta meta;
+
+	if (last == NULL || !last->forms)
+		return 0;
+	if (r->asks.state == ASKS_OFF &&
+	    ats_json_get((struct ats_slice){ last->line, last->len }, "params", &params)) {
+		mcp_meta_read(params.raw, &meta);
+		asks_client_shows(&r->asks, meta.info);
+	}
+	return r->asks.rounds.watches ? 0 : rounds_watch(&r->asks.rounds, &r->to_engine);
+}
+
 static int
 take_line(struct relay_mcp *r, const char *line, size_t n)
 {
+	struct round_decision said;
 	int rc;
 
 	while (n > 0 && (line[n - 1] == '\r' || line[n - 1] == ' '))
 		n--;
 	if (n == 0 || asks_take(&r->asks, line, n))
 		return 0;
+	rc = rounds_from_client(&r->asks.rounds, &r->lines, line, n, &r->to_client, &r->to_engine,
+	    &said);
+	if (rc > 0)
+		asks_decide(&r->asks, &said);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
 	rc = mcp_from_client(&r->lines, line, n);
+	if (rc == 0)
+		rc = shows_dialogs(r);
 	if (rc == 0 && r->lines.initialize != NULL && r->lines.initialized != NULL)
 		asks_client_ready(&r->asks, (struct ats_slice){ r->lines.initialize,
 		    strlen(r->lines.initialize) });

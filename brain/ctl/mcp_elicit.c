@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/ctl/mcp_meta.h"
 #include "common/fault.h"
 
 #define CLIENT_NAME_MAX 64u
@@ -36,8 +37,8 @@ elicit_done(struct mcp_elicit *e)
 		forget(e, TAILQ_FIRST(&e->open));
 }
 
-static void
-write_way(struct ats_slice info, char way[ELICIT_WAY_MAX])
+void
+elicit_way(struct ats_slice info, char way[ELICIT_WAY_MAX])
 {
 	struct ats_json_val v;
 	char *name = info.p != NULL && ats_json_get(info, "name", &v) ? ats_json_dup_str(&v) : NULL;
@@ -53,18 +54,6 @@ write_way(struct ats_slice info, char way[ELICIT_WAY_MAX])
 	free(name);
 }
 
-/* An empty object means forms, as before there was anything else. */
-static bool
-has_forms(struct ats_slice elicitation)
-{
-	struct ats_json_iter it;
-	struct ats_json_val v;
-	struct ats_slice key;
-
-	ats_json_iter_init(&it, elicitation);
-	return ats_json_get(elicitation, "form", &v) || !ats_json_next(&it, &key, &v);
-}
-
 bool
 elicit_can(struct ats_slice initialize, char way[ELICIT_WAY_MAX])
 {
@@ -74,11 +63,11 @@ elicit_can(struct ats_slice initialize, char way[ELICIT_WAY_MAX])
 	if (!ats_json_get(initialize, "params", &params) || params.type != ATS_JSON_OBJECT ||
 	    !ats_json_get(params.raw, "capabilities", &can) || can.type != ATS_JSON_OBJECT ||
 	    !ats_json_get(can.raw, "elicitation", &v) || v.type != ATS_JSON_OBJECT ||
-	    !has_forms(v.raw))
+	    !mcp_meta_has_forms(v.raw))
 		return false;
 	if (ats_json_get(params.raw, "clientInfo", &v) && v.type == ATS_JSON_OBJECT)
 		info = v.raw;
-	write_way(info, way);
+	elicit_way(info, way);
 	return true;
 }
 
@@ -94,8 +83,8 @@ find(const struct mcp_elicit *e, const char *approval)
 	return NULL;
 }
 
-static void
-write_schema(struct ats_json_w *w)
+void
+elicit_write_schema(struct ats_json_w *w)
 {
 	ats_json_w_object(w, "requestedSchema");
 	ats_json_w_str(w, "type", "object");
@@ -136,13 +125,22 @@ add_request(struct ats_buf *out, const char *id, const char *text)
 	ats_json_w_str(&w, "method", "elicitation/create");
 	ats_json_w_object(&w, "params");
 	ats_json_w_str(&w, "message", text);
-	write_schema(&w);
+	elicit_write_schema(&w);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	rc = w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
 	if (rc < 0)
 		ats_buf_truncate(out, before);
 	return rc;
+}
+
+int
+elicit_text(const struct approval *a, struct ats_buf *out)
+{
+	int rc = ats_buf_add_str(out, "An agent wants to use this tool. May it, once, with these "
+	    "arguments?\n\n");
+
+	return rc < 0 ? rc : approval_show(out, a);
 }
 
 int
@@ -155,10 +153,7 @@ elicit_show(struct mcp_elicit *e, const struct approval *a, struct ats_buf *out)
 	if (e->n >= ELICIT_MAX || find(e, a->id) != NULL)
 		return 0;
 	ats_buf_init(&text, ELICIT_TEXT_MAX);
-	rc = ats_buf_add_str(&text, "An agent wants to use this tool. May it, once, with these "
-	    "arguments?\n\n");
-	if (rc == 0)
-		rc = approval_show(&text, a);
+	rc = elicit_text(a, &text);
 	d = rc == 0 ? ats_calloc(1, sizeof(*d)) : NULL;
 	if (d != NULL) {
 		(void)snprintf(d->id, sizeof(d->id), "%.30s%" PRIu64, e->prefix, e->next++);
@@ -248,17 +243,15 @@ answered(const struct mcp_elicit *e, struct ats_slice line, bool *ret_ours)
 }
 
 /* What a result says. To dismiss a dialog is no decision: it can still be made elsewhere. */
-static enum elicit_said
-said_by(struct ats_slice line)
+enum elicit_said
+elicit_said_by(struct ats_slice result)
 {
-	struct ats_json_val result, content;
+	struct ats_json_val content;
 
-	if (!ats_json_get(line, "result", &result) || result.type != ATS_JSON_OBJECT)
-		return ELICIT_NOTHING;
-	if (ats_json_member_is(result.raw, "action", "decline"))
+	if (ats_json_member_is(result, "action", "decline"))
 		return ELICIT_DENY;
-	if (!ats_json_member_is(result.raw, "action", "accept") ||
-	    !ats_json_get(result.raw, "content", &content) || content.type != ATS_JSON_OBJECT)
+	if (!ats_json_member_is(result, "action", "accept") ||
+	    !ats_json_get(result, "content", &content) || content.type != ATS_JSON_OBJECT)
 		return ELICIT_NOTHING;
 	if (ats_json_member_is(content.raw, "decision", "approve"))
 		return ELICIT_APPROVE;
@@ -268,6 +261,7 @@ said_by(struct ats_slice line)
 enum elicit_said
 elicit_answer(struct mcp_elicit *e, const char *line, size_t n, struct elicit_dialog *ret)
 {
+	struct ats_json_val result;
 	struct elicit_dialog *d;
 	enum elicit_said said;
 	bool ours;
@@ -279,7 +273,8 @@ elicit_answer(struct mcp_elicit *e, const char *line, size_t n, struct elicit_di
 	d = answered(e, (struct ats_slice){ line, n }, &ours);
 	if (d == NULL)
 		return ours ? ELICIT_NOTHING : ELICIT_NOT_OURS;
-	said = said_by((struct ats_slice){ line, n });
+	said = ats_json_get((struct ats_slice){ line, n }, "result", &result) &&
+	    result.type == ATS_JSON_OBJECT ? elicit_said_by(result.raw) : ELICIT_NOTHING;
 	*ret = *d;
 	forget(e, d);
 	return said;

@@ -34,6 +34,12 @@ void elicit_done(struct mcp_elicit *e);
 /* Whether an initialize (a line that was scanned) declares that dialogs with a form can be
  * shown; then way is "elicitation CLIENT", as the vault takes it, of plain letters. */
 bool elicit_can(struct ats_slice initialize, char way[ELICIT_WAY_MAX]);
+/* The same of a request of MCP 2026-07-28, by the clientInfo in its _meta (p == NULL: none). */
+void elicit_way(struct ats_slice info, char way[ELICIT_WAY_MAX]);
+/* Appends what the person is to read of an approval. -ATS_E_TOOBIG: too much for a dialog. */
+ATS_NODISCARD int elicit_text(const struct approval *a, struct ats_buf *out);
+/* The member "requestedSchema". */
+void elicit_write_schema(struct ats_json_w *w);
 /* Appends the request for one approval. 1; 0 when it is not shown as a dialog, being too long or
  * one too many, or is shown already; -ATS_E_NOMEM. */
 ATS_NODISCARD int elicit_show(struct mcp_elicit *e, const struct approval *a,
@@ -50,6 +56,8 @@ enum elicit_said {
 	ELICIT_APPROVE,
 	ELICIT_DENY,
 };
+/* What the result of a dialog (an object) says. */
+enum elicit_said elicit_said_by(struct ats_slice result);
 /* Looks at a line of the client. An answer closes its dialog; it is copied to *ret when it
  * decides (its link means nothing there). */
 enum elicit_said elicit_answer(struct mcp_elicit *e, const char *line, size_t n,

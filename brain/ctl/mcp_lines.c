@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/ctl/mcp_meta.h"
 #include "common/fault.h"
 
 #define ID_MAX 256u		/* bytes of an id that the engine takes for one */
@@ -24,14 +25,15 @@ mcp_lines_init(struct mcp_lines *m)
 	TAILQ_INIT(&m->pending);
 }
 
-static void
-forget(struct mcp_lines *m, struct mcp_request *r)
+void
+mcp_forget(struct mcp_lines *m, struct mcp_request *r)
 {
 	TAILQ_REMOVE(&m->pending, r, link);
 	m->n--;
 	m->bytes -= r->len;
 	free(r->line);
 	free(r->id);
+	free(r->as);
 	free(r);
 }
 
@@ -39,7 +41,7 @@ void
 mcp_lines_done(struct mcp_lines *m)
 {
 	while (!TAILQ_EMPTY(&m->pending))
-		forget(m, TAILQ_FIRST(&m->pending));
+		mcp_forget(m, TAILQ_FIRST(&m->pending));
 	free(m->initialize);
 	free(m->initialized);
 	mcp_lines_init(m);
@@ -93,8 +95,8 @@ parts_of(struct ats_slice object)
 	return p;
 }
 
-static struct mcp_request *
-find(const struct mcp_lines *m, struct ats_slice id)
+struct mcp_request *
+mcp_find(const struct mcp_lines *m, struct ats_slice id)
 {
 	struct mcp_request *r;
 
@@ -103,6 +105,20 @@ find(const struct mcp_lines *m, struct ats_slice id)
 			return r;
 	}
 	return NULL;
+}
+
+bool
+mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id)
+{
+	struct mcp_request *r;
+	const char *by;
+
+	TAILQ_FOREACH(r, &m->pending, link) {
+		by = r->as != NULL ? r->as : r->id;
+		if (!r->parked && strlen(by) == id.n && memcmp(by, id.p, id.n) == 0)
+			return true;
+	}
+	return false;
 }
 
 static char *
@@ -118,14 +134,21 @@ copy(const char *s, size_t n)
 }
 
 static int
-remember(struct mcp_lines *m, struct ats_slice line, struct ats_slice id)
+remember(struct mcp_lines *m, struct ats_slice line, const struct parts *p)
 {
 	struct mcp_request *r = ats_calloc(1, sizeof(*r));
+	struct mcp_meta meta;
 
 	if (r == NULL)
 		return -ATS_E_NOMEM;
+	mcp_meta_read(p->bad ? (struct ats_slice){ NULL, 0 } : p->params, &meta);
+	r->modern = meta.modern;
+	r->forms = meta.forms && meta.modern && p->method.p != NULL &&
+	    ats_json_key_is(p->method, "tools/call");
+	r->listen = meta.modern && p->method.p != NULL &&
+	    ats_json_key_is(p->method, "subscriptions/listen");
 	r->line = copy(line.p, line.n);
-	r->id = copy(id.p, id.n);
+	r->id = copy(p->id.p, p->id.n);
 	r->len = line.n;
 	if (r->line == NULL || r->id == NULL) {
 		free(r->line);
@@ -160,9 +183,9 @@ on_cancelled(struct mcp_lines *m, struct ats_slice params)
 
 	if (!ats_json_get(params, "requestId", &v))
 		return;
-	r = find(m, v.raw);
+	r = mcp_find(m, v.raw);
 	if (r != NULL)
-		forget(m, r);
+		mcp_forget(m, r);
 }
 
 /* The engine agrees to that revision, the only one with arrays, when it is asked for it. */
@@ -198,7 +221,7 @@ one_from_client(struct mcp_lines *m, struct ats_slice object)
 		rc = replace(&m->initialize, object);
 		m->batches = !p.bad && asks_for_batches(p.params);
 	}
-	return rc < 0 ? rc : remember(m, object, p.id);
+	return rc < 0 ? rc : remember(m, object, &p);
 }
 
 static int
@@ -238,22 +261,45 @@ mcp_from_client(struct mcp_lines *m, const char *line, size_t n)
 	return 0;
 }
 
+/* The acknowledgement of a subscription that was asked for again after a loss: the client has one
+ * already. */
+static bool
+is_acked_again(struct mcp_lines *m, const struct parts *p)
+{
+	struct ats_json_val meta, id;
+	struct mcp_request *r;
+	bool again;
+
+	if (!ats_json_key_is(p->method, "notifications/subscriptions/acknowledged") ||
+	    p->params.p == NULL || !ats_json_get(p->params, "_meta", &meta) ||
+	    !ats_json_get(meta.raw, MCP_KEY "subscriptionId", &id))
+		return false;
+	r = mcp_find(m, id.raw);
+	if (r == NULL || !r->listen)
+		return false;
+	again = r->acked;
+	r->acked = true;
+	return again;
+}
+
 static enum mcp_fate
 one_from_engine(struct mcp_lines *m, struct ats_slice object)
 {
 	struct parts p = parts_of(object);
 	struct mcp_request *r;
 
-	if (p.method.p != NULL || !p.answer)
+	if (p.method.p != NULL)
+		return is_acked_again(m, &p) ? MCP_DROP : MCP_PASS;
+	if (!p.answer)
 		return MCP_PASS;
 	if (p.id.p == NULL) {
 		m->nulls -= m->nulls > 0;
 		return MCP_PASS;
 	}
-	r = find(m, p.id);
+	r = mcp_find(m, p.id);
 	if (r == NULL)
 		return MCP_DROP;
-	forget(m, r);
+	mcp_forget(m, r);
 	return MCP_PASS;
 }
 
@@ -273,7 +319,7 @@ plainly_answered(const struct mcp_lines *m, struct ats_slice line)
 	if (!is_id(&id) || id.raw.p != line.p || line.n - id.raw.n < sizeof(mid) ||
 	    memcmp(line.p + id.raw.n, mid, sizeof(mid) - 1) != 0)
 		return NULL;
-	return find(m, id.raw);
+	return mcp_find(m, id.raw);
 }
 
 enum mcp_fate
@@ -286,7 +332,7 @@ mcp_from_engine(struct mcp_lines *m, struct ats_slice line)
 	struct ats_slice key;
 
 	if (r != NULL) {
-		forget(m, r);
+		mcp_forget(m, r);
 		return MCP_PASS;
 	}
 	if (ats_json_scan(line.p, line.n, NULL) < 0)
@@ -360,7 +406,7 @@ mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out)
 }
 
 static int
-add_error(struct ats_buf *out, const char *id, const char *why)
+add_error(struct ats_buf *out, const char *id, bool modern, const char *why)
 {
 	struct ats_json_w w;
 
@@ -369,7 +415,7 @@ add_error(struct ats_buf *out, const char *id, const char *why)
 	ats_json_w_str(&w, "jsonrpc", "2.0");
 	ats_json_w_raw(&w, "id", id, strlen(id));
 	ats_json_w_object(&w, "error");
-	ats_json_w_i64(&w, "code", -32000);
+	ats_json_w_i64(&w, "code", modern ? -32603 : -32000);
 	ats_json_w_str(&w, "message", why);
 	ats_json_w_object(&w, "data");
 	ats_json_w_str(&w, "code", ats_err_name(ATS_E_EOF));
@@ -382,7 +428,13 @@ add_error(struct ats_buf *out, const char *id, const char *why)
 bool
 mcp_awaits(const struct mcp_lines *m)
 {
-	return m->n > 0 || m->nulls > 0;
+	struct mcp_request *r;
+
+	TAILQ_FOREACH(r, &m->pending, link) {
+		if (!r->listen && !r->parked)
+			return true;
+	}
+	return m->nulls > 0;
 }
 
 int
@@ -393,7 +445,7 @@ mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out)
 
 	m->nulls = 0;
 	for (; rc == 0 && n > 0; n--)
-		rc = add_error(out, "null", "a line was no request, and brain was lost "
+		rc = add_error(out, "null", false, "a line was no request, and brain was lost "
 		    "before it said why");
 	return rc;
 }
@@ -406,8 +458,9 @@ mcp_fail_all(struct mcp_lines *m, struct ats_buf *out, const char *why)
 	while (rc == 0 && !TAILQ_EMPTY(&m->pending)) {
 		struct mcp_request *r = TAILQ_FIRST(&m->pending);
 
-		rc = add_error(out, r->id, why);
-		forget(m, r);
+		if (!r->parked)
+			rc = add_error(out, r->as != NULL ? r->as : r->id, r->modern, why);
+		mcp_forget(m, r);
 	}
 	return rc;
 }

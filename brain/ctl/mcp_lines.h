@@ -19,6 +19,13 @@ struct mcp_request {
 	TAILQ_ENTRY(mcp_request) link;
 	char *line, *id;	/* owned; id is the raw JSON text */
 	size_t len;
+	bool modern;		/* of MCP 2026-07-28 */
+	bool forms;		/* of it, a tools/call whose client shows dialogs */
+	bool listen, acked;	/* a subscriptions/listen, of which the client knows */
+	/* Of mcp_rounds.h: the client was told to ask again, and nobody waits; then it did, and
+	 * waits by the id as (owned), no longer by id. */
+	bool parked;
+	char *as;
 };
 TAILQ_HEAD(mcp_request_list, mcp_request);
 
@@ -45,18 +52,24 @@ ATS_NODISCARD int mcp_from_client(struct mcp_lines *m, const char *line, size_t 
  * yet and was not cancelled; notifications and requests of the engine pass. MCP_LOST: it is
  * no JSON, and the connection is not worth keeping. */
 enum mcp_fate mcp_from_engine(struct mcp_lines *m, struct ats_slice line);
+/* The open request that the engine knows by this id, or NULL; mcp_forget frees it. */
+struct mcp_request *mcp_find(const struct mcp_lines *m, struct ats_slice id);
+void mcp_forget(struct mcp_lines *m, struct mcp_request *r);
+/* Whether the client waits for an answer by this id. */
+bool mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id);
 /* Whether a line has no id: a notification, worth sending after a loss. */
 bool mcp_is_notification(const char *line, size_t n);
 /* Appends what a fresh connection must hear: initialize, initialized, open requests. */
 ATS_NODISCARD int mcp_replay(const struct mcp_lines *m, struct ats_buf *out);
 /* Appends notifications/cancelled for every open request. */
 ATS_NODISCARD int mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out);
-/* Whether answers of the engine are due: to open requests, or errors with id null. */
+/* Whether answers of the engine are due: to requests that somebody waits for (a subscription has
+ * its answer when it is gone), or errors with id null. */
 bool mcp_awaits(const struct mcp_lines *m);
 /* The connection is lost, and with it the errors with id null that were due: nobody can be
  * asked for them again. Appends errors in their place, MCP_PENDING_MAX at most. */
 ATS_NODISCARD int mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out);
-/* Appends an error answer for every open request, and forgets them. */
+/* Appends an error answer for every open request that somebody waits for, and forgets all. */
 ATS_NODISCARD int mcp_fail_all(struct mcp_lines *m, struct ats_buf *out, const char *why);
 
 #endif

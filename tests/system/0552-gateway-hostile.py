@@ -173,7 +173,7 @@ def _(home):
     g.tools["goo.d"] = {}
     g.tell()
     e.heard()
-    ats.equal(names(d), ["git__caf_______", "git__good", "git__goo_d"])
+    ats.equal(names(d), ["git__caf_______", "git__goo_d", "git__good"])
     log = e.log()
     for n in schemas:
         ats.contains(log, 'tool="%s"' % n)

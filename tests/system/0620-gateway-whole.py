@@ -81,7 +81,7 @@ def _(home):
     mcp = home.mcp()
     mcp.initialize()
     names = [t["name"] for t in mcp.request("tools/list")["tools"] if "__" in t["name"]]
-    ats.equal(names, ["up__look", "up__do", "up__die"])
+    ats.equal(names, ["up__die", "up__do", "up__look"])
     ats.equal(mcp.text("up__look", x=1), 'look {"x": 1} ***')
     i = mcp.send("tools/call", {"name": "up__do", "arguments": {"x": {"b": 1, "a": "\u00e4"}}})
     seen = approve(home)
