@@ -111,6 +111,10 @@ check-contain: $(BUILD)/ats-hands
 .PHONY: check-layers
 check-layers: all tests
 	$(Q)tests/sandbox/layers -b $(BUILD) $(LAYERS)
+# Claude Code itself (npm, pinned) with our tools, and a model that the test is.
+.PHONY: check-claude
+check-claude: all
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run -t 300 $(wildcard tests/claude/[0-9]*)
 # Each call of a table through Claude Code's own tools (npm, pinned) and through ours.
 .PHONY: check-claude-diff
 check-claude-diff: all

@@ -25,7 +25,7 @@ import sides
 import table
 import verdicts
 import views
-from sides import ats
+from sides import ats, claude
 
 
 # ---- one case on one side -------------------------------------------------------------------
@@ -205,7 +205,7 @@ def main():
             try:
                 for case, differences in compare(version, cases, ours, known, args.case):
                     out.judge(version, case, differences)
-            except sides.Missing as e:
+            except claude.Missing as e:
                 out.skip(version, str(e))
     finally:
         left = ours.close()

@@ -11,39 +11,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import ats  # noqa: E402
+import claude  # noqa: E402
 
 VERSIONS = ("1.0.72", "2.0.20", "2.1.197", "2.1.332")
-PACKAGE = "@anthropic-ai/claude-code"
 DEADLINE = 20.0         # no call of the table has work for more than two seconds
 SECRET = "sk-ant-canary-of-the-comparison"
-
-
-class Missing(Exception):
-    """There is no such package here; the text says why."""
-
-
-def install(version):
-    """The folder of a version, installed when it is not there yet."""
-    where = os.path.join(ats.BUILD, "npm", "claude-" + version)
-    r = subprocess.run([os.path.join(HERE, "..", "lib", "npm-install"), PACKAGE + "@" + version],
-                       stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
-                       env={**os.environ, "ATS_NPM": where})
-    text = r.stdout.decode().strip()
-    if r.returncode:
-        raise Missing(text or "npm-install failed")
-    return os.path.join(text, "node_modules", "@anthropic-ai")
-
-
-def program(folder):
-    """argv of the command: a native program beside the package, or a script for node."""
-    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine, "")
-    native = os.path.join(folder, "claude-code-linux-" + machine, "claude")
-    script = os.path.join(folder, "claude-code", "cli.js")
-    if os.path.exists(native):
-        return [native]
-    if os.path.exists(script):
-        return ["node", script]
-    raise Missing("%s has no program for this machine" % folder)
 
 
 class Server(ats.Rpc):
@@ -137,8 +109,8 @@ class Side:
 
 class Native(Side):
     def __init__(self, version):
-        self.folder = install(version)
-        self.command = program(self.folder)
+        self.folder = claude.install(version)
+        self.command = claude.program(self.folder)
         super().__init__()
         self.version = version
         self.home.env.update(CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
