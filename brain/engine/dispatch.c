@@ -366,6 +366,16 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 
 /* ---- after a loss ---------------------------------------------------------------- */
 
+/* Models were told to look for these words, and what a link says means little to them. */
+static void
+unknown_lost(struct call *c, const char *why)
+{
+	char text[300];
+
+	(void)snprintf(text, sizeof(text), "the sandbox was lost (%.250s)", why);
+	call_finish_unknown(c, ATS_E_LOST, text);
+}
+
 static void
 lost_one(struct call *c, const char *why)
 {
@@ -386,7 +396,7 @@ lost_one(struct call *c, const char *why)
 	} else if (c->cancelled && class == ATS_CLASS_PURE) {
 		call_fail_stopped(c);
 	} else if (class == ATS_CLASS_NEVER || c->cancelled) {
-		call_finish_unknown(c, ATS_E_LOST, why);
+		unknown_lost(c, why);
 	} else if (again) {
 		c->attempt++;
 		observe_count(c->e, ATS_METRIC_CALLS_RETRIED);
@@ -396,7 +406,7 @@ lost_one(struct call *c, const char *why)
 		    "the sandbox was lost %u times while this ran; nothing was changed",
 		    c->attempt + 1);
 	} else {
-		call_finish_unknown(c, ATS_E_LOST, why);
+		unknown_lost(c, why);
 	}
 }
 
