@@ -60,14 +60,6 @@ class Gate:
         os.mkfifo(self.path)
         os.chmod(self.path, 0o666)
 
-    def waits(self):
-        """Whether a command is there and waits."""
-        try:
-            os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
-            return True
-        except OSError:
-            return False
-
     def open(self):
         fd = ats.until(self.descriptor, "a command waits at the gate")
         os.write(fd, b"\n")
