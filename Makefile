@@ -8,6 +8,8 @@ BUILD ?= build
 O := $(BUILD)/$(VARIANT)
 CC ?= gcc
 PKG := pkg-config
+OBJCOPY ?= objcopy
+comma := ,
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 
@@ -214,7 +216,7 @@ $(BUILD)/libats.so: $(O)/libats.so.$(VERSION)
 	@ln -sf libats.so.$(LIBATS_ABI) $@
 # One object: names that the header does not have are no longer names of the program's.
 $(BUILD)/libats.a: $(addprefix $(O)/pic/,$(LIBATS_O))
-	$(Q)$(LD) -r -o $(O)/libats.o $^ && objcopy --localize-hidden $(O)/libats.o
+	$(Q)$(LD) -r -o $(O)/libats.o $^ && $(OBJCOPY) --localize-hidden $(O)/libats.o
 	$(Q)rm -f $@ && ar rcs $@ $(O)/libats.o
 
 $(BUILD)/%: $(O)/%
@@ -222,6 +224,19 @@ $(BUILD)/%: $(O)/%
 # It goes into images: symbols stay in the folder of the variant.
 $(BUILD)/ats-hands: $(O)/ats-hands
 	@$(if $(filter release,$(VARIANT)),strip -o $@ $<,cp -f $< $@)
+
+# The example runtimes: against the shared library, the static one, and in JavaScript.
+EXAMPLES := $(addprefix $(BUILD)/example/,runtime runtime-static runtime.mjs)
+example = $(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) \
+	$(LDFLAGS) -Ibrain/client -o $@ $< $(1)
+$(BUILD)/example/runtime: tests/example/runtime.c brain/client/ats.h $(BUILD)/libats.so
+	$(call example,-L$(BUILD) -lats -Wl$(comma)-rpath$(comma)'$$ORIGIN/..')
+$(BUILD)/example/runtime-static: tests/example/runtime.c brain/client/ats.h $(BUILD)/libats.a
+	$(call example,$(BUILD)/libats.a)
+$(BUILD)/example/runtime.mjs: tests/example/runtime.mjs
+	@mkdir -p $(@D)/node_modules
+	@ln -sfn $(abspath packaging/npm) $(@D)/node_modules/agent-tool-server
+	@cp -f $< $@
 
 # ---- benchmark drivers -------------------------------------------------------------
 BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub sink handsstart \

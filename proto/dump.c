@@ -257,6 +257,7 @@ dump_limits(void)
 	}
 	dump_tool_limits();
 	dump_settings();
+	dump_client_limits();
 	return 0;
 }
 
@@ -272,6 +273,7 @@ main(int argc, char **argv)
 		{ "methods", dump_methods }, { "commands", dump_commands },
 		{ "metrics", dump_metrics }, { "audit", dump_audit },
 		{ "audit.schema", dump_audit_schema },
+		{ "client.table", dump_client_table },
 	};
 	size_t i;
 

@@ -18,5 +18,7 @@ int dump_metrics(void);
 int dump_audit_schema(void);	/* proto/schema/audit.json */
 void dump_settings(void);	/* rows for the page of limits */
 void dump_tool_limits(void);
+void dump_client_limits(void);
+int dump_client_table(void);	/* packaging/npm/lib/table.js */
 
 #endif

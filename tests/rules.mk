@@ -67,7 +67,7 @@ TURNS ?= 1
 CONTAINERS := $(wildcard tests/sandbox/091*)
 FIRST := $(wildcard tests/fault/[0-9]*.py tests/system/045* tests/sandbox/061* tests/sandbox/070* \
 	tests/sandbox/010* tests/system/04[01]* tests/sandbox/0905* tests/sandbox/062*)
-check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer
+check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
 	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
 		ATS_FAULT_SHORT=2 ATS_TURNS=$(TURNS) tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
@@ -83,7 +83,7 @@ check-unit: tests
 check-diff: $(BUILD)/bench/toolrun
 	$(Q)ATS_ROUNDS=3000 ATS_BUILD=$(abspath $(BUILD)) tests/run -t 1800 \
 		$(wildcard tests/diff/[0-9]*)
-check-system: all $(BUILD)/bench/wirepeer
+check-system: all $(BUILD)/bench/wirepeer $(EXAMPLES)
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(wildcard tests/system/[0-9]*)
 # The same storms with all their calls, 10 GiB of output: some minutes.
 LONG := $(wildcard tests/system/041* tests/system/042*)
@@ -124,7 +124,8 @@ check-claude-diff: all
 # where the walls are lower then. Sizes and times mean nothing there and are not judged.
 check-asan:
 	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all tests \
-		$(BUILD)/asan-out/bench/wirepeer
+		$(BUILD)/asan-out/bench/wirepeer $(addprefix $(BUILD)/asan-out/example/,runtime \
+		runtime-static runtime.mjs)
 	$(Q)ATS_SANITIZED=1 $(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out \
 		check-unit
 	$(Q)ATS_SANITIZED=1 ATS_CALLS=60 ATS_BUILD=$(abspath $(BUILD))/asan-out tests/run -t 400 \
@@ -151,12 +152,14 @@ check-fault:
 
 # ---- docs and lint --------------------------------------------------------------------
 DUMP := $(O)/proto/dump
-$(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/proto/dump_metrics.o $(O)/libcommon.a
+$(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/proto/dump_metrics.o $(O)/proto/dump_client.o \
+	$(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CRYPTO)
 GEN := frames tools errors ctx config limits methods commands audit metrics
 docs: $(DUMP)
 	$(Q)for d in $(GEN); do $(DUMP) $$d > docs/gen/$$d.md || exit 1; done
 	$(Q)$(DUMP) audit.schema > proto/schema/audit.json
+	$(Q)$(DUMP) client.table > packaging/npm/lib/table.js
 lint: all $(DUMP)
 	$(Q)BUILD=$(BUILD) DUMP=$(DUMP) GEN='$(GEN)' CC='$(CC)' tests/lint/run
 format-check:

@@ -159,7 +159,7 @@ struct ats_answer {
 	const char *text;	/* for the model; UTF-8, NUL-terminated; images left out */
 	size_t text_len;
 	const char *result;	/* brain's whole answer, JSON; "" when there is none */
-	size_t result_len;
+	size_t result_len;	/* no NUL stands after it, nor after ctx_delta */
 	const char *ctx_delta;	/* JSON for ats_ctx_apply, or NULL */
 	size_t ctx_delta_len;
 };

@@ -34,11 +34,13 @@ static const char *const ends[] = { "done", "not_started", "unknown" };
 
 static void
 say(const char *kind, const char *name, const char *end, int error, const char *code,
-    const char *cwd, const char *text)
+    const char *cwd, const char *text, size_t n)
 {
+	const char *stop = text + n;
+
 	printf("%s %s end=%s error=%d code=%s cwd=%s ", kind, name, end, error,
 	    code[0] == '\0' ? "-" : code, cwd);
-	for (; *text != '\0'; text++) {
+	for (; text < stop; text++) {
 		if (*text == '\n' || *text == '\\')
 			printf("\\%c", *text == '\n' ? 'n' : '\\');
 		else
@@ -52,7 +54,7 @@ say(const char *kind, const char *name, const char *end, int error, const char *
 static void
 run_native(struct runtime *rt, const char *kind, const char *name)
 {
-	say(kind, name, "native", 0, "", rt->ctx != NULL ? ats_ctx_cwd(rt->ctx) : "-", "");
+	say(kind, name, "native", 0, "", rt->ctx != NULL ? ats_ctx_cwd(rt->ctx) : "-", "", 0);
 }
 
 /* Third place: the answer. The ctx takes what the call has changed, then the model hears it. */
@@ -66,10 +68,14 @@ on_done(void *arg, const struct ats_answer *answer)
 	if (tool && answer->ctx_delta != NULL &&
 	    ats_ctx_apply(rt->ctx, c->name, c->input, strlen(c->input), answer->ctx_delta,
 	        answer->ctx_delta_len) < 0)
-		fprintf(stderr, "runtime: a delta was refused: %s\n", answer->ctx_delta);
-	say(c->kind, c->name, ends[answer->end], answer->is_error, answer->code,
-	    ats_ctx_cwd(rt->ctx), strcmp(c->kind, "hook") == 0 && answer->end == ATS_DONE ?
-	    answer->result : answer->text);
+		fprintf(stderr, "runtime: a delta was refused: %.*s\n",
+		    (int)answer->ctx_delta_len, answer->ctx_delta);
+	if (strcmp(c->kind, "hook") == 0 && answer->end == ATS_DONE)
+		say(c->kind, c->name, "done", 0, "", ats_ctx_cwd(rt->ctx), answer->result,
+		    answer->result_len);
+	else
+		say(c->kind, c->name, ends[answer->end], answer->is_error, answer->code,
+		    ats_ctx_cwd(rt->ctx), answer->text, answer->text_len);
 	ats_free(c->ctx_in);
 	free(c->input);
 	free(c);
@@ -129,7 +135,7 @@ dispatch(struct runtime *rt, const char *kind, const char *name, const char *inp
 		rc = forward(rt, c);
 	if (rc == 0)
 		return;
-	say(kind, name, "not_started", 1, "refused", ats_ctx_cwd(rt->ctx), "");
+	say(kind, name, "not_started", 1, "refused", ats_ctx_cwd(rt->ctx), "", 0);
 	ats_free(c->ctx_in);
 	free(c->input);
 	free(c);
@@ -147,7 +153,7 @@ read_plan(struct runtime *rt, const char *name)
 		close(fd);
 	text[n < 0 ? 0 : n] = '\0';
 	say("plan", name, fd >= 0 ? "native" : "refused", fd < 0,
-	    fd == ATS_ERR_PLAN ? "plan" : "", ats_ctx_cwd(rt->ctx), text);
+	    fd == ATS_ERR_PLAN ? "plan" : "", ats_ctx_cwd(rt->ctx), text, strlen(text));
 }
 
 static void

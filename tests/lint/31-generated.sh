@@ -11,4 +11,6 @@ for doc in $GEN; do
 	"$DUMP" "$doc" | cmp -s - "docs/gen/$doc.md" || complain "docs/gen/$doc.md is stale"
 done
 "$DUMP" audit.schema | cmp -s - proto/schema/audit.json || complain "proto/schema/audit.json is stale"
+"$DUMP" client.table | cmp -s - packaging/npm/lib/table.js ||
+	complain "packaging/npm/lib/table.js is stale"
 fix 'make docs'
