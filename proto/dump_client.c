@@ -37,7 +37,8 @@ int
 dump_client_table(void)
 {
 	printf("// SPDX-License-Identifier: Apache-2.0\n//\n"
-	       "// Printed from proto/tools.def and brain/client/limits.def by make docs; do not edit.\n"
+	       "// Printed from proto/tools.def and brain/client/limits.def by make docs; "
+	       "do not edit.\n"
 	       "\n/** Tools of the sandbox; file: the parameter that names a file. */\n"
 	       "export const tools = new Map([\n");
 	for (size_t i = 0; i < ATS_TOOL_COUNT; i++)

@@ -85,7 +85,8 @@ from_error(enum call_kind kind, struct ats_slice error, struct ats_buf *text, ch
 		take_code(v.raw, code);
 	/* Of what acts, those say that it may have. */
 	if (kind != CALL_VALIDATE &&
-	    (strcmp(code, "sandbox_lost") == 0 || strcmp(code, "timeout") == 0))
+	    (strcmp(code, "sandbox_lost") == 0 || strcmp(code, "timeout") == 0 ||
+	        (kind == CALL_HOOK && strcmp(code, "cancelled") == 0)))
 		ret->end = ATS_UNKNOWN;
 	return ats_json_get(error, "message", &v) && v.type == ATS_JSON_STRING ?
 	    add_text(text, &v) : 0;
@@ -140,14 +141,17 @@ from_validate(struct ats_slice result, struct ats_buf *text, char code[40],
 	return rc;
 }
 
-/* The runtime reads the hook's own words in the result. */
+/* What all hooks of the event decided is in the result; the text is the reason. */
 static int
-from_hook(struct ats_slice result, char code[40], struct ats_answer *ret)
+from_hook(struct ats_slice result, struct ats_buf *text, char code[40], struct ats_answer *ret)
 {
+	struct ats_json_val v;
+
 	ret->end = end_of(result, ATS_DONE);
 	ret->is_error = ret->end != ATS_DONE;
 	take_code(result, code);
-	return 0;
+	return ats_json_get(result, "reason", &v) && v.type == ATS_JSON_STRING ?
+	    add_text(text, &v) : 0;
 }
 
 bool
@@ -171,7 +175,7 @@ answer_read(enum call_kind kind, struct ats_slice result, struct ats_slice error
 		ret->result_len = result.n;
 		rc = kind == CALL_TOOL	       ? from_call(result, text, code, ret)
 		     : kind == CALL_VALIDATE ? from_validate(result, text, code, ret)
-					     : from_hook(result, code, ret);
+					     : from_hook(result, text, code, ret);
 	}
 	ret->text = text->data;
 	ret->text_len = text->len;

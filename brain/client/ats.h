@@ -148,8 +148,9 @@ struct ats_request {
 	const char *input;	/* JSON object: the tool's input; what the hook is to read */
 	size_t input_len;
 	const char *ctx;	/* of ats_ctx_in, or NULL; not of a hook */
-	const char *call_id;	/* the runtime's own, or NULL: asked again it is the same call */
-	uint64_t timeout_ms;	/* 0: the tool's own */
+	const char *call_id;	/* the runtime's own, or NULL: asked again it is the same call; a
+				 * hook is another one each time */
+	uint64_t timeout_ms;	/* 0: the tool's own; not of a hook */
 };
 struct ats_answer {
 	enum ats_end end;

@@ -197,7 +197,8 @@ calls_end_some(struct ats *a)
 		next = TAILQ_NEXT(c, link);
 		if (c->queued)
 			continue;
-		if (c->maybe && c->tries >= CLIENT_tries)
+		/* A hook has no identity with brain: a second one would be another. */
+		if (c->maybe && (c->tries >= CLIENT_tries || c->kind == CALL_HOOK))
 			end(a, c, ATS_UNKNOWN, "closed", "the connection to brain was lost");
 		else if (!c->maybe && c->cancelled)
 			end(a, c, ATS_NOT_STARTED, "cancelled", "it was cancelled");
@@ -356,7 +357,7 @@ write_params(const struct client_call *c, const struct ats_request *q, struct at
 	ats_json_w_str(&w, hook ? "event" : "name", q->name);
 	ats_json_w_raw(&w, hook ? "input" : "arguments", q->input, q->input_len);
 	ats_json_w_str(&w, "call_id", c->call_id);
-	if (q->timeout_ms > 0)
+	if (q->timeout_ms > 0 && !hook)
 		ats_json_w_u64(&w, "timeout_ms", q->timeout_ms);
 	if (q->ctx != NULL)
 		ats_json_w_raw(&w, "ctx", q->ctx, strlen(q->ctx));

@@ -20,7 +20,7 @@ export interface Answer {
   valid?: boolean;
   /** '', or a word of docs/gen/errors.md. */
   code: string;
-  /** For the model; images are in result. */
+  /** For the model; images are in result. Of a hook: the reason of what was decided. */
   text: string;
   /** Brain's whole answer; integers of 16 digits and more are strings. */
   result?: Record<string, unknown>;
@@ -69,7 +69,7 @@ export class Session {
   /** The tool's checks alone: validateInput. */
   validate(name: string, input: object, options?: CallOptions): Promise<Answer>;
   /** A command hook, which runs in the sandbox; input is what it reads. */
-  hook(event: string, input: object, options?: Omit<CallOptions, 'ctx'>): Promise<Answer>;
+  hook(event: string, input: object, options?: Omit<CallOptions, 'ctx' | 'timeoutMs'>): Promise<Answer>;
   /** Calls without an answer are answered: unknown, or not started. */
   close(): void;
 }

@@ -137,6 +137,16 @@ def _(home, kind):
     ats.equal(rt.end(), (0, ""))
 
 
+@each("a hook that was lost is not run a second time")
+def _(home, kind):
+    b = brain_of(home)
+    b.on("ats/hook.run")(lambda c, m, f: c.close())
+    rt = Runtime(home, kind)
+    ats.equal(rt.hook("Stop", x=1)[2:5], ("unknown", True, "closed"))
+    ats.equal(len(b.requests("ats/hook.run")), 1)
+    ats.equal(rt.end(), (0, ""))
+
+
 @each("lost again and again: unknown, and a later call is not started")
 def _(home, kind):
     b = brain_of(home)

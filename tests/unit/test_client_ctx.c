@@ -246,8 +246,10 @@ static const struct {
 	{ DELTA("$/plans", ""), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws/to-plans", ""), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/plans/a.md") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
-	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/../plans/f") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
-	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-plans/f") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
+	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/../plans/f") "]"), ATS_ERR_REFUSED,
+	    "$/ws", 0, 1 },
+	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-plans/f") "]"), ATS_ERR_REFUSED,
+	    "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-plan") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/f\\u0000") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws\\u0000", ""), ATS_ERR_REFUSED, "$/ws", 0, 1 },
@@ -260,9 +262,11 @@ static const struct {
 	{ DELTA("$/ws/sub", ",\"reads\":[" READ("$/ws/f") "," READ("$/ws/g") "]"), ATS_ERR_REFUSED,
 	    "$/ws", 0, 1 },
 	/* not what a delta looks like */
-	{ "{\"cwd\":\"$/ws\",\"reads\":[{\"path\":\"$/ws/f\",\"size\":1,\"mtime_ns\":1,\"sha256\":\"x\"}]}",
+	{ "{\"cwd\":\"$/ws\",\"reads\":[{\"path\":\"$/ws/f\","
+	  "\"size\":1,\"mtime_ns\":1,\"sha256\":\"x\"}]}",
 	    ATS_ERR_REFUSED, "$/ws", 0, 1 },
-	{ "{\"cwd\":\"$/ws\",\"reads\":[{\"path\":\"$/ws/f\",\"size\":18446744073709551615,\"mtime_ns\":1,"
+	{ "{\"cwd\":\"$/ws\",\"reads\":[{\"path\":\"$/ws/f\","
+	  "\"size\":18446744073709551615,\"mtime_ns\":1,"
 	  "\"sha256\":\"\"}]}", ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":{}"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[1]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },

@@ -275,7 +275,8 @@ export class Session {
     for (const c of [...this.#calls.values()]) {
       c.maybe ||= c.given;
       c.given = false;
-      if (c.tries >= limits.tries)
+      // A hook has no identity with brain: a second one would be another.
+      if (c.maybe && (c.tries >= limits.tries || c.kind === 'hook'))
         this.#endAs(c, 'closed', 'the connection to brain was lost');
     }
     if (++this.#losses > LOSSES_MAX)
@@ -320,7 +321,7 @@ export class Session {
     const names = kind === 'hook' ? ['event', 'input'] : ['name', 'arguments'];
     let p = `{"${names[0]}":${JSON.stringify(name)},"${names[1]}":${JSON.stringify(input)},` +
         `"call_id":${JSON.stringify(callId)}`;
-    if (more.timeoutMs !== undefined)
+    if (more.timeoutMs !== undefined && kind !== 'hook')
       p += `,"timeout_ms":${Math.max(1, Math.trunc(Number(more.timeoutMs)) || 1)}`;
     if (more.ctx !== undefined)
       p += `,"ctx":${more.ctx}`;
