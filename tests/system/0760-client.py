@@ -143,6 +143,7 @@ def _(home, kind):
     b.on("ats/hook.run")(lambda c, m, f: c.close())
     rt = Runtime(home, kind)
     ats.equal(rt.hook("Stop", x=1)[2:5], ("unknown", True, "closed"))
+    b.wait_requests("ats/session.attach", 2)
     ats.equal(len(b.requests("ats/hook.run")), 1)
     ats.equal(rt.end(), (0, ""))
 
