@@ -216,7 +216,8 @@ $(BUILD)/libats.so: $(O)/libats.so.$(VERSION)
 	@ln -sf libats.so.$(LIBATS_ABI) $@
 # One object: names that the header does not have are no longer names of the program's.
 $(BUILD)/libats.a: $(addprefix $(O)/pic/,$(LIBATS_O))
-	$(Q)$(LD) -r -o $(O)/libats.o $^ && $(OBJCOPY) --localize-hidden $(O)/libats.o
+	$(Q)$(LD) -r $(subst $(comma), ,$(patsubst -Wl$(comma)%,%,$(filter -Wl$(comma)--wrap%,$(LDFLAGS)))) \
+		-o $(O)/libats.o $^ && $(OBJCOPY) --localize-hidden $(O)/libats.o
 	$(Q)rm -f $@ && ar rcs $@ $(O)/libats.o
 
 $(BUILD)/%: $(O)/%
@@ -225,10 +226,12 @@ $(BUILD)/%: $(O)/%
 $(BUILD)/ats-hands: $(O)/ats-hands
 	@$(if $(filter release,$(VARIANT)),strip -o $@ $<,cp -f $< $@)
 
-# The example runtimes: against the shared library, the static one, and in JavaScript.
-EXAMPLES := $(addprefix $(BUILD)/example/,runtime runtime-static runtime.mjs)
+# The example runtimes: against the shared library, the static one, and in JavaScript; and what
+# counts the instructions of the interceptor.
+EXAMPLES := $(addprefix $(BUILD)/example/,runtime runtime-static runtime.mjs) \
+	$(addprefix $(BUILD)/bench/,interceptor interceptor-static)
 example = $(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS_$(VARIANT)) \
-	$(LDFLAGS) -Ibrain/client -o $@ $< $(1)
+	$(filter -fsanitize%,$(LDFLAGS)) -Ibrain/client -o $@ $< $(1)
 $(BUILD)/example/runtime: tests/example/runtime.c brain/client/ats.h $(BUILD)/libats.so
 	$(call example,-L$(BUILD) -lats -Wl$(comma)-rpath$(comma)'$$ORIGIN/..')
 $(BUILD)/example/runtime-static: tests/example/runtime.c brain/client/ats.h $(BUILD)/libats.a
@@ -238,9 +241,12 @@ $(BUILD)/example/runtime.mjs: tests/example/runtime.mjs
 	@ln -sfn $(abspath packaging/npm) $(@D)/node_modules/agent-tool-server
 	@cp -f $< $@
 
+.PHONY: examples
+examples: $(EXAMPLES)
+
 # ---- benchmark drivers -------------------------------------------------------------
 BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub sink handsstart \
-	pingpong linkfloor mcpecho)
+	pingpong linkfloor mcpecho interceptor interceptor-static)
 $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -Wall -Wextra -static -o $@ $<
@@ -262,6 +268,16 @@ $(BUILD)/bench/linkfloor: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIA
 	tests/bench/linkfloor.o)
 	@mkdir -p $(@D)
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
+
+# The interceptor of libats, through the shared library and the static one.
+$(BUILD)/bench/interceptor: tests/bench/interceptor.c brain/client/ats.h $(BUILD)/libats.so
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -Ibrain/client -O2 -Wall -Wextra -o $@ $< -L$(BUILD) -lats \
+		-Wl,-rpath,'$$ORIGIN/..' $(filter -fsanitize%,$(LDFLAGS))
+$(BUILD)/bench/interceptor-static: tests/bench/interceptor.c brain/client/ats.h $(BUILD)/libats.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -Ibrain/client -O2 -Wall -Wextra -o $@ $< $(BUILD)/libats.a \
+		$(filter -fsanitize%,$(LDFLAGS))
 
 # BENCH_DIR: the folder that tests/bench/setup prepared; BENCH_ARGS: --quick, --only NAME ...
 .PHONY: bench

@@ -124,8 +124,7 @@ check-claude-diff: all
 # where the walls are lower then. Sizes and times mean nothing there and are not judged.
 check-asan:
 	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all tests \
-		$(BUILD)/asan-out/bench/wirepeer $(addprefix $(BUILD)/asan-out/example/,runtime \
-		runtime-static runtime.mjs)
+		$(BUILD)/asan-out/bench/wirepeer examples
 	$(Q)ATS_SANITIZED=1 $(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out \
 		check-unit
 	$(Q)ATS_SANITIZED=1 ATS_CALLS=60 ATS_BUILD=$(abspath $(BUILD))/asan-out tests/run -t 400 \
