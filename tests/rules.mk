@@ -171,6 +171,8 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/agent-tool-server
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+INCLUDEDIR ?= $(PREFIX)/include
+LIBDIR ?= $(PREFIX)/lib
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 # The units name the place of the programs: it is the one they are installed for.
@@ -181,13 +183,24 @@ unit = sed 's|/usr/local/bin|$(BINDIR)|; s|/usr/local/libexec/ats|$(LIBEXECDIR)|
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
-		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR)
+		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
+		$(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
 	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway packaging/gateway/ats-git-push \
 		$(DESTDIR)$(LIBEXECDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	install -m 644 brain/client/ats.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(BUILD)/libats.a $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)
+	ln -sf libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libats.so.$(LIBATS_ABI)
+	ln -sf libats.so.$(LIBATS_ABI) $(DESTDIR)$(LIBDIR)/libats.so
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' packaging/libats.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc
+	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 docs/gen/*.md $(DESTDIR)$(DOCDIR)/docs/gen
@@ -200,7 +213,10 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
 		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway ats-git-push) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
+		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man3/%,$(wildcard docs/man/*.3)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
+		$(DESTDIR)$(INCLUDEDIR)/ats.h $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc \
+		$(addprefix $(DESTDIR)$(LIBDIR)/libats.,a so so.$(LIBATS_ABI) so.$(VERSION)) \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS_SYSTEM)) \
 		$(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS_USER)) \
 		$(DESTDIR)$(SYSUSERSDIR)/ats.conf $(DESTDIR)$(TMPFILESDIR)/ats.conf \

@@ -3,7 +3,7 @@
 # Man pages pass mandoc's lint, and each program has one.
 . tests/lint/lib.sh
 
-for p in atsctl.1 ats-brain.8 ats-engine.8 ats-gateway.8 ats-hands.8; do
+for p in atsctl.1 libats.3 ats-brain.8 ats-engine.8 ats-gateway.8 ats-hands.8; do
 	test -f "docs/man/$p" || complain "docs/man/$p is missing"
 done
 command -v mandoc >/dev/null || fix 'write the page'

@@ -3,6 +3,7 @@
 """make install honours DESTDIR and installs what packaging/manifest says."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -41,6 +42,39 @@ def _(home):
     ats.equal((p.returncode, out), (0, b"here\n"), err)
     r = subprocess.run([ctl, "--json", "doctor"], env=home.env, stdout=subprocess.PIPE, check=False)
     ats.equal([d["state"] for d in json.loads(r.stdout)["dependencies"]][:3], ["on"] * 3)
+
+
+@ats.test("a program is built and linked with what was installed, both ways, and runs")
+def _(home):
+    if not shutil.which("pkg-config"):
+        ats.skip("no pkg-config")
+    root = os.path.join(home.dir, "root")
+    install(root)
+    lib = os.path.join(root, "usr", "lib")
+    env = {**os.environ, "PKG_CONFIG_LIBDIR": os.path.join(lib, "pkgconfig"),
+           "PKG_CONFIG_SYSROOT_DIR": root, "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1",
+           "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1"}
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libats"], env=env, check=True,
+                           stdout=subprocess.PIPE).stdout.decode().split()
+    source = os.path.join(home.dir, "p.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write('#include <ats.h>\n#include <stdio.h>\nint main(void) { ats_init(); '
+                'printf("%d%d\\n", ats_serves("Bash"), ats_servable("Bash")); return 0; }\n')
+    for i, more in enumerate((["-std=c11"], ["-std=c99", "-Wl,-Bstatic", "-lats", "-Wl,-Bdynamic"],
+                              ["-x", "c++"])):
+        program = os.path.join(home.dir, "p%d" % i)
+        r = subprocess.run(["g++" if "c++" in more else "gcc", "-Wall", "-Wextra", "-Werror",
+                            "-pedantic", *(more if "c++" in more else more[:1]), source,
+                            *(["-x", "none"] if "c++" in more else []), "-o", program, *(
+                                [*flags[:-1], *more[1:]] if "-lats" in more else flags)],
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        ats.equal(r.returncode, 0, r.stdout.decode())
+        needed = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, check=True)
+        ats.equal(b"libats.so.0" in needed.stdout, "-lats" not in more)
+        for url, said in ((None, b"10\n"), ("stdio", b"11\n")):
+            e = {"LD_LIBRARY_PATH": lib, **({"REMOTE_TOOLS_URL": url} if url else {})}
+            ats.equal(subprocess.run([program], env=e, stdout=subprocess.PIPE,
+                                     check=True).stdout, said)
 
 
 ats.main()
