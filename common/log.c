@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/fault.h"
+#include "common/logfmt.h"
 
 #define LINE_MAX_BYTES 2048
 
@@ -57,35 +58,7 @@ ats_log_level_parse(const char *name, enum ats_log_level *ret_level)
 const char *
 ats_log_quote(char *out, size_t size, const char *s, size_t n)
 {
-	static const char hex[] = "0123456789abcdef";
-	size_t o = 0;
-
-	if (size < 3) {
-		if (size > 0)
-			out[0] = '\0';
-		return out;
-	}
-	out[o++] = '"';
-	for (size_t i = 0; i < n && o + 6 < size; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '"' || c == '\\') {
-			out[o++] = '\\';
-			out[o++] = (char)c;
-		} else if (c == '\n') {
-			out[o++] = '\\';
-			out[o++] = 'n';
-		} else if (c < ' ' || c >= 0x7f) {
-			out[o++] = '\\';
-			out[o++] = 'x';
-			out[o++] = hex[c >> 4];
-			out[o++] = hex[c & 15];
-		} else {
-			out[o++] = (char)c;
-		}
-	}
-	out[o++] = '"';
-	out[o] = '\0';
+	(void)ats_logfmt_quote(out, size, s, n);
 	return out;
 }
 
@@ -103,30 +76,24 @@ ats_log(enum ats_log_level level, const char *msg, const char *fields, ...)
 	int saved = errno;
 	char line[LINE_MAX_BYTES], quoted[512];
 	int64_t now;
-	size_t n;
+	size_t n, added;
 	va_list ap;
 
 	if (level > log_level)
 		return;
 	now = ats_clock_wall_ms();
-	(void)ats_log_quote(quoted, sizeof(quoted), msg, strlen(msg));
+	(void)ats_logfmt_quote(quoted, sizeof(quoted), msg, strlen(msg));
 	n = clamp(snprintf(line, sizeof(line), "ts=%lld.%03lld level=%s proc=%s msg=%s",
 		      (long long)(now / 1000), (long long)(now % 1000),
 		      level_names[level], log_proc, quoted),
 	    sizeof(line));
 	if (fields != NULL && n + 2 < sizeof(line)) {
-		line[n++] = ' ';
+		line[n] = ' ';
 		va_start(ap, fields);
-		n += clamp(vsnprintf(line + n, sizeof(line) - n, fields, ap),
-		    sizeof(line) - n);
+		added = ats_logfmt_fields(line + n + 1, sizeof(line) - n - 2, fields, ap);
 		va_end(ap);
+		n += added > 0 ? added + 1 : 0;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
-	}
-	if (n > sizeof(line) - 1)
-		n = sizeof(line) - 1;
 	line[n++] = '\n';
 	while (write(log_fd, line, n) < 0 && errno == EINTR)
 		continue;

@@ -101,3 +101,20 @@ dump_metrics(void)
 	print_hops();
 	return 0;
 }
+
+int
+dump_log(void)
+{
+	dump_head("Fields of the log", "proto/log_fields.def",
+	    "Each line of the log is logfmt: `name=value` with one space between. A value is\n"
+	    "bare, or between quotes with `\\\"`, `\\\\`, `\\n` and `\\xNN` for every byte that is\n"
+	    "not visible ASCII; nothing that a peer says can end its field or the line.");
+	printf("\n| field | meaning |\n|---|---|\n");
+#define LOG_FIELD(name, doc)                                                             \
+	printf("| `%s` | ", name);                                                       \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "proto/log_fields.def"
+#undef LOG_FIELD
+	return 0;
+}

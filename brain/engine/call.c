@@ -53,6 +53,12 @@ call_class(const struct call *c)
 }
 
 const char *
+call_session_id(const struct call *c)
+{
+	return c->session != NULL ? c->session->id : "";
+}
+
+const char *
 call_client_key(const struct call *c)
 {
 	return c->key == NULL ? NULL : strchr(c->key, ':') + 1;
@@ -388,8 +394,8 @@ remember(struct call *c, const struct outcome *o)
 		c->journaled = false;
 		return keeps;
 	}
-	ats_log(ATS_LOG_ERROR, "an answer is not in the journal", "call=c-%llu why=\"%s\"",
-	    (unsigned long long)c->id, err.text);
+	ats_log(ATS_LOG_ERROR, "an answer is not in the journal", "session=%s call=c-%llu "
+	    "why=\"%s\"", call_session_id(c), (unsigned long long)c->id, err.text);
 	return !keep_uncommitted(c, o) && keeps;
 }
 

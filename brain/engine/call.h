@@ -216,5 +216,6 @@ void call_tell_waiters(struct call *c, const struct outcome *o);
 /* The part of the full key that is the client's. */
 const char *call_client_key(const struct call *c);
 const char *call_tool_name(const struct call *c);
+const char *call_session_id(const struct call *c);	/* "" when it was closed */
 
 #endif

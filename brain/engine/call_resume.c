@@ -163,6 +163,6 @@ call_resumed_unsent(struct call *c)
 	}
 	if (store_call_drop(c->e->store, c->id, NULL) < 0)
 		ats_log(ATS_LOG_WARN, "a call that was not sent stays in the journal",
-		    "call=c-%llu", (unsigned long long)c->id);
+		    "session=%s call=c-%llu", c->resumed_session, (unsigned long long)c->id);
 	call_drop(c);
 }

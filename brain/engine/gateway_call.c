@@ -240,7 +240,8 @@ gateway_cancel(struct call *c)
 		/* Nothing runs before this engine says so. */
 		if (told && vault_link_gateway_cancel(c->e, c->id) < 0)
 			ats_log(ATS_LOG_WARN, "an approval is asked for and not needed",
-			    "call=c-%llu", (unsigned long long)c->id);
+			    "session=%s call=c-%llu", call_session_id(c),
+			    (unsigned long long)c->id);
 		call_fail(c, OUTCOME_NOT_STARTED, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
 		    "%s before it started", c->timed_out ? "timed out" : "cancelled");
 		return;
@@ -280,8 +281,8 @@ gateway_session_closed(struct call *c)
 		a->cancel_due = true;
 		gateway_tell(a);
 	} else if (told && vault_link_gateway_cancel(c->e, c->id) < 0) {
-		ats_log(ATS_LOG_WARN, "a call of a closed session goes on", "call=c-%llu",
-		    (unsigned long long)c->id);
+		ats_log(ATS_LOG_WARN, "a call of a closed session goes on",
+		    "session=%s call=c-%llu", call_session_id(c), (unsigned long long)c->id);
 	}
 	call_fail(c, told && c->gateway != NULL ? OUTCOME_UNKNOWN : OUTCOME_NOT_STARTED,
 	    ATS_E_CANCELLED, "the session was closed");

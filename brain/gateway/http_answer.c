@@ -116,9 +116,9 @@ fail(const struct http_answer *a, const struct fetch_head *h, const struct order
 {
 	char text[LOG_TEXT];
 
-	ats_log(ATS_LOG_INFO, "the upstream answered an error", "gateway=%s call=%" PRIu64
+	ats_log(ATS_LOG_INFO, "the upstream answered an error", "gateway=%s call=c-%" PRIu64
 	    " status=%ld", o->g->conf.name, o->id, h->status);
-	ats_log(ATS_LOG_DEBUG, "the error's body", "call=%" PRIu64 " body=%s", o->id,
+	ats_log(ATS_LOG_DEBUG, "the error's body", "call=c-%" PRIu64 " body=%s", o->id,
 	    mask_quote(o->g->mask, text, sizeof(text), a->text.head.data, a->text.head.len));
 	result_fail(r, ATS_E_UPSTREAM, "The upstream of %s answered with status %ld. %s", o->whole,
 	    h->status, advice(h->status, o->g->conf.credential != NULL));

@@ -57,7 +57,7 @@ tell_end(const struct job *j, struct result *r, int status)
 		return;
 	r->is_error = true;
 	r->code = ATS_E_UPSTREAM;
-	ats_log(ATS_LOG_WARN, "a command failed", "gateway=%s tool=%s call=%" PRIu64
+	ats_log(ATS_LOG_WARN, "a command failed", "gateway=%s tool=%s call=c-%" PRIu64
 	    " %s=%u stderr=%s", o->g->conf.name, o->name, o->id, r->exit_kind, r->exit_code,
 	    program_stderr(j->p, text, sizeof(text)));
 }

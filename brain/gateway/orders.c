@@ -98,9 +98,9 @@ answer(struct orders *all, uint64_t id, uint64_t started_us, struct result *r)
 	if (rc < 0) {
 		result_fail(r, -rc, "the result is lost: %s", ats_err_text(rc));
 		if (results_add(all->results, id, r, run_us) < 0)
-			ats_log(ATS_LOG_ERROR, "a result is lost", "call=%" PRIu64, id);
+			ats_log(ATS_LOG_ERROR, "a result is lost", "call=c-%" PRIu64, id);
 	}
-	ats_log(ATS_LOG_DEBUG, "call ended", "call=%" PRIu64 " code=%s", id,
+	ats_log(ATS_LOG_DEBUG, "call ended", "call=c-%" PRIu64 " code=%s", id,
 	    r->is_error ? ats_err_name(r->code) : "ok");
 	vault_link_ended(all->g->vault, id, r->is_error ? r->code : 0);
 }
@@ -252,7 +252,7 @@ orders_start(struct orders *all, uint64_t id, uint64_t limit_ms, const char *too
 	struct order *o;
 
 	if (ats_map_get(all->running, id) != NULL) {
-		ats_log(ATS_LOG_ERROR, "an order came twice", "call=%" PRIu64, id);
+		ats_log(ATS_LOG_ERROR, "an order came twice", "call=c-%" PRIu64, id);
 		return;
 	}
 	o = make(all, id, tool, args);

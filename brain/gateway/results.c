@@ -168,7 +168,7 @@ results_add(struct results *rs, uint64_t call, struct result *r, uint64_t run_us
 	rs->bytes += k->json.len + k->payload.len;
 	while (rs->n > ORDERS_KEPT_MAX || rs->bytes > ORDERS_KEPT_BYTES) {
 		ats_log(ATS_LOG_ERROR, "a result is forgotten, the engine does not take them",
-		    "call=%" PRIu64, rs->first->call);
+		    "call=c-%" PRIu64, rs->first->call);
 		drop(rs, &rs->first);
 	}
 	send_kept(rs);

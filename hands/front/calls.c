@@ -236,7 +236,7 @@ deliver(struct call *c, const char *json, size_t json_len, const char *payload, 
 	if (c->keep || rc == -ATS_E_FULL || rc == -ATS_E_NOMEM) {
 		if (!store(c, json, json_len, payload, n)) {
 			ats_log(ATS_LOG_ERROR, "a result is lost",
-			    "call=%" PRIu64 " code=no_memory", c->id);
+			    "session=%s call=c-%" PRIu64 " code=no_memory", c->session, c->id);
 			call_free(c);
 		} else if (rc == -ATS_E_FULL || rc == -ATS_E_NOMEM) {
 			struct timeval tv = { .tv_usec = RETRY_US };
@@ -280,7 +280,8 @@ call_answer(struct call *c, struct ats_msg_RESULT *r, const char *payload, size_
 		static const char json[] = "{\"outcome\":\"done\",\"is_error\":true,"
 					   "\"code\":\"no_memory\"}";
 
-		ats_log(ATS_LOG_ERROR, "a result could not be written", "code=%s",
+		ats_log(ATS_LOG_ERROR, "a result could not be written",
+		    "session=%s call=c-%" PRIu64 " code=%s", c->session, c->id,
 		    ats_err_name(err.code));
 		deliver(c, json, sizeof(json) - 1, payload, n);
 		return;

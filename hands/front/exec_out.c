@@ -105,8 +105,8 @@ open_spill(struct exec_out *o)
 	    streams[o->which].name);
 	if (spill_new(o->c->f->spills, name, &o->spill, &err) == 0)
 		return true;
-	ats_log(ATS_LOG_WARN, "output of an exec waits", "call=%" PRIu64 " why=\"%s\"",
-	    o->c->id, err.text);
+	ats_log(ATS_LOG_WARN, "output of an exec waits", "session=%s call=c-%" PRIu64
+	    " why=\"%s\"", o->c->session, o->c->id, err.text);
 	return false;
 }
 

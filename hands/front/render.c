@@ -156,8 +156,8 @@ render_start(struct call *c, int fd, struct ats_slice delta, struct ats_slice pa
 		return;
 	}
 	if (!read_ask(payload, &r->ask, &path)) {
-		ats_log(
-		    ATS_LOG_WARN, "a worker broke the rules", "tool=%s", c->row->name);
+		ats_log(ATS_LOG_WARN, "a worker broke the rules",
+		    "session=%s call=c-%" PRIu64 " tool=%s", c->session, c->id, c->row->name);
 		call_fail(
 		    c, true, ATS_E_PROTO, "%s's worker answered nonsense.", c->row->name);
 		return;

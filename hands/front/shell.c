@@ -255,7 +255,8 @@ on_reply(void *ctx, const struct reply_head *h, const char *json, const char *pa
 	}
 	if (h->what != REPLY_EXIT ||
 	    (size_t)h->json_len + h->payload_len != sizeof(s->exit)) {
-		ats_log(ATS_LOG_WARN, "a shell monitor broke the rules", NULL);
+		ats_log(ATS_LOG_WARN, "a shell monitor broke the rules", "call=c-%llu",
+		    (unsigned long long)s->head.call);
 		pool_kill(s->f->pool, s->w);
 		s->end.lost = true;
 		s->exit.status = SIGKILL;

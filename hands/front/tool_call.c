@@ -15,6 +15,7 @@
 #include "hands/front/render.h"
 #include "proto/msg.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,8 +411,8 @@ on_reply(void *ctx, const struct reply_head *h, const char *json, const char *pa
 		to_render(t, w, r.ctx_delta, (struct ats_slice){ payload, h->payload_len });
 	} else if (h->what != REPLY_RESULT ||
 	    !result_is_fine(c->f, c->validate, h, json, &r, &err)) {
-		ats_log(
-		    ATS_LOG_WARN, "a worker broke the rules", "tool=%s", c->row->name);
+		ats_log(ATS_LOG_WARN, "a worker broke the rules",
+		    "session=%s call=c-%" PRIu64 " tool=%s", c->session, c->id, c->row->name);
 		pool_kill(c->f->pool, w);
 		call_fail(c, started, ATS_E_PROTO,
 		    "%s's worker answered nonsense and was "

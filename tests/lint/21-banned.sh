@@ -22,4 +22,9 @@ lines=$(in_code cleanup 'ATS_CLEANUP_[A-Z]+' $files |
 	grep -vE '#define|=|[(]|^[^:]*\.h:' | grep -E ';')
 test -z "$lines" || complain "not initialised where it is declared:
 $lines"
+# One form of a call's id in the logs of all processes, or they cannot be held beside each other.
+# shellcheck disable=SC2086
+lines=$(in_code log '"[^"]*call=%' $files)
+test -z "$lines" || complain "not call=c-%...:
+$lines"
 fix 'snprintf or ats_buf for text, strtoull with checks for numbers, getrandom for chance, timers of the loop for waiting, /* */ for comments, struct tags for types'
