@@ -271,7 +271,8 @@ main(int argc, char **argv)
 		{ "frames", dump_frames }, { "tools", dump_tools }, { "errors", dump_errors },
 		{ "ctx", dump_ctx }, { "config", dump_config }, { "limits", dump_limits },
 		{ "methods", dump_methods }, { "commands", dump_commands },
-		{ "metrics", dump_metrics }, { "log", dump_log }, { "audit", dump_audit },
+		{ "metrics", dump_metrics }, { "log", dump_log },
+		{ "events", dump_events }, { "audit", dump_audit },
 		{ "audit.schema", dump_audit_schema },
 		{ "client.table", dump_client_table },
 	};

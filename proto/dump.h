@@ -16,6 +16,7 @@ int dump_commands(void);
 int dump_audit(void);
 int dump_metrics(void);
 int dump_log(void);
+int dump_events(void);
 int dump_audit_schema(void);	/* proto/schema/audit.json */
 void dump_settings(void);	/* rows for the page of limits */
 void dump_tool_limits(void);

@@ -107,8 +107,8 @@ dump_log(void)
 {
 	dump_head("Fields of the log", "proto/log_fields.def",
 	    "Each line of the log is logfmt: `name=value` with one space between. A value is\n"
-	    "bare, or between quotes with `\\\"`, `\\\\`, `\\n` and `\\xNN` for every byte that is\n"
-	    "not visible ASCII; nothing that a peer says can end its field or the line.");
+	    "bare, or between quotes with `\\\"`, `\\\\`, `\\n` and `\\xNN` for every byte\n"
+	    "that is not visible ASCII; nothing that a peer says can end its field or the line.");
 	printf("\n| field | meaning |\n|---|---|\n");
 #define LOG_FIELD(name, doc)                                                             \
 	printf("| `%s` | ", name);                                                       \
@@ -116,5 +116,23 @@ dump_log(void)
 	printf(" |\n");
 #include "proto/log_fields.def"
 #undef LOG_FIELD
+	return 0;
+}
+
+int
+dump_events(void)
+{
+	dump_head("Events", "brain/engine/events.def",
+	    "`atsctl events --json`, and the parameters of the notification `ats/event` after\n"
+	    "`ats/events.subscribe`. Each has `seq`, which rises (also when the engine is\n"
+	    "another one), `ts` in milliseconds since 1970, and `kind`. Each user hears of what is "
+	    "theirs.");
+	printf("\n| kind | members and meaning |\n|---|---|\n");
+#define EVENT(kind, doc)                                                                 \
+	printf("| `%s` | ", kind);                                                       \
+	dump_cell(doc);                                                                  \
+	printf(" |\n");
+#include "brain/engine/events.def"
+#undef EVENT
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "brain/engine/ctx_host.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/events.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/rpc.h"
@@ -342,6 +343,8 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 		return rc;
 	}
 	c->exec = ask->exec;
+	events_emit(e, c->session->uid, "call.begin", c->session->id,
+	    c->box == NULL ? NULL : c->box->id, c->id, call_tool_name(c));
 	engine_idle_check(e);
 	if (c->gateway != NULL)
 		gateway_submit(c);

@@ -316,6 +316,7 @@ write_out(struct client *c)
 	}
 	if (c->out.len == 0) {
 		keep_memory(c);
+		events_drained(c);
 		if (c->half_closed && waits_for_nothing(c))
 			client_drop(c, "closed");
 	}

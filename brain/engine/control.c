@@ -438,11 +438,26 @@ control_metrics(struct rpc *r)
 void
 control_subscribe(struct rpc *r)
 {
-	if (rpc_params(r, NULL, 0, false) < 0)
+	char id[SESSION_ID_MAX + 1] = "";
+	const struct session *s = NULL;
+	uint64_t after = 0;
+	struct rpc_param p[] = {
+		{ "session", RPC_STR, false, sizeof(id), id },
+		{ "after", RPC_U64, false, UINT64_MAX - 1, &after },
+	};
+
+	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
 		return;
-	events_subscribe(r->client);
+	if (id[0] != '\0') {
+		s = sessions_find_owned(r->e->sessions, id, r->client->uid);
+		if (s == NULL) {
+			unknown_id(r);
+			return;
+		}
+	}
 	(void)rpc_begin(r);
 	rpc_end(r);
+	events_subscribe(r->client, s, after);
 }
 
 /* ---- sandboxes ----------------------------------------------------------------------- */

@@ -43,7 +43,8 @@ struct client {
 	struct batch_list batches;	/* whose answers are collected */
 	size_t nbatched;
 	bool subscribed;
-	uint64_t events_lost;
+	uint64_t events_lost;		/* not told of yet */
+	char events_session[33], events_sandbox[33];	/* only what concerns these, or "" */
 };
 
 /* Takes the listening socket. Accepts from door_open on. */

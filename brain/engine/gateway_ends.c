@@ -221,6 +221,8 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 		on_started(c);
 	} else {
 		count_verdict(c, ATS_LABEL_VERDICT_REFUSED);
+		if (!c->cancelled)
+			emit(c, "call.refused", ats_err_name((int)code));
 		on_refused(c, (int)code, text);
 	}
 }

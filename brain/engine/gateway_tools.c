@@ -9,6 +9,7 @@
 
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/mcp.h"
@@ -249,6 +250,15 @@ tell_all(struct gateways *g)
 	}
 }
 
+static void
+tell_failed(struct engine *e, const struct gateway *gw)
+{
+	char text[EVENTS_TEXT];
+
+	(void)snprintf(text, sizeof(text), "%s: %.150s", gw->name, gw->text);
+	events_emit(e, EVENTS_FOR_ALL, "gateway.failed", NULL, NULL, 0, text);
+}
+
 void
 gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t code,
     const char *text)
@@ -272,6 +282,8 @@ gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t 
 	if (code != ATS_E_AGAIN)
 		gw->wanted = gw->late = false;
 	gw->ncoming = gw->nrefused = 0;
+	if (code != 0 && code != ATS_E_AGAIN)
+		tell_failed(g->e, gw);
 	same = same_lists(&gw->tools, &gw->coming);
 	if (same) {
 		drop_list(&gw->coming);
@@ -284,6 +296,7 @@ gateways_on_tools(struct gateways *g, const char *gateway, uint64_t n, uint64_t 
 		take_in(g, gw, t);
 	}
 	ats_log(ATS_LOG_INFO, "tools of a gateway", "gateway=%s tools=%zu", gw->name, gw->ntools);
+	events_emit(g->e, EVENTS_FOR_ALL, "gateway.tools", NULL, NULL, 0, gw->name);
 	tell_all(g);
 	mcp_lists_check(g->e);
 }

@@ -8,6 +8,7 @@
 
 #include "brain/engine/ctx.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/turns.h"
@@ -79,6 +80,8 @@ refuse(struct call *c, const struct policy_decision *d)
 	ats_log(ATS_LOG_INFO, "a rule refused a call", "session=%s call=c-%llu tool=%s why=\"%s\"",
 	    c->session->id, (unsigned long long)c->id,
 	    c->tool == NULL ? "exec" : c->tool->name, d->why);
+	events_emit(c->e, c->session->uid, "call.refused", c->session->id, NULL, c->id,
+	    ats_err_name(ATS_E_DENIED));
 	call_fail(c, c->validate ? OUTCOME_DONE : OUTCOME_NOT_STARTED, ATS_E_DENIED,
 	    "Refused by policy (%s). It was not run, and this is final: calling again gives the "
 	    "same answer. Go on without it, or tell the user that this rule is in the way.",

@@ -12,6 +12,7 @@
 #include "brain/engine/call.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/events.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/store.h"
 #include "common/log.h"
@@ -106,6 +107,7 @@ register_new(struct sessions *t, const char *id, const char *box_id, uint64_t ui
 	/* Without the journal a session works, it only does not outlive the engine. */
 	if (store_session_load(t->e->store, s, err) < 0)
 		ats_log(ATS_LOG_WARN, "session not read from the journal", "session=%s", id);
+	events_emit(t->e, uid, "session.open", id, box_id, 0, workspace);
 	return 0;
 }
 
@@ -132,6 +134,7 @@ sessions_close(struct sessions *t, const char *id)
 	if (s == NULL)
 		return;
 	box = s->box;
+	events_emit(t->e, s->uid, "session.closed", s->id, box->id, 0, NULL);
 	forget_dirty(t, s);
 	calls_session_closed(t->e->calls, s);
 	if (t->e->door != NULL)

@@ -263,7 +263,8 @@ def _(home):
     e.lose(h, b)
     while not any(n["params"]["kind"] == "sandbox.lost" for n in d.notes):
         d.notes.append(d.message())
-    ats.equal([n["params"]["kind"] for n in d.notes], ["sandbox.ready", "call.end", "sandbox.lost"])
+    ats.equal([n["params"]["kind"] for n in d.notes], ["sandbox.ready", "call.begin",
+                                                         "call.end", "sandbox.lost"])
     ats.equal(d.notes[0]["params"]["sandbox"], b)
 
 

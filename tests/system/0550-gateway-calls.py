@@ -247,9 +247,11 @@ def _(home):
     d.request("ping")
     kinds = [(n["params"]["kind"], n["params"].get("text")) for n in d.notes
              if n["params"]["kind"].startswith("call.")]
-    ats.equal(kinds, [("call.waiting", APPROVAL), ("call.end", "not_started"),
-                      ("call.end", "not_started"), ("call.waiting", APPROVAL),
-                      ("call.started", None), ("call.end", "done")])
+    begin = ("call.begin", "git__push")
+    ats.equal(kinds, [begin, ("call.waiting", APPROVAL), begin, ("call.end", "not_started"),
+                      ("call.refused", "denied"), ("call.end", "not_started"),
+                      begin, ("call.waiting", APPROVAL), ("call.started", None),
+                      ("call.end", "done")])
 
 
 @ats.test("a result that is read before the vault's word that it runs waits for that")

@@ -183,6 +183,151 @@ def _(home):
     ats.equal(m["ats_approvals_total"].value(verdict="refused"), 1)
 
 
+def read_on(d, h, n=1):
+    """One more call, and the events until it has ended."""
+    for _ in range(n):
+        i = ask(d, "Read", file_path="f")
+        h.result(h.call(), b"x")
+        d.answer(i)
+
+
+def events(d, last="call.end"):
+    """All that came until an event of that kind."""
+    while not any(n["params"]["kind"] == last for n in d.notes):
+        d.notes.append(d.message())
+    seen = [n["params"] for n in d.notes]
+    d.notes = []
+    return seen
+
+
+@ats.test("events are numbered, and begin again where a client was")
+def _(home):
+    e, s, b, d, h = up(home)
+    d.request("ats/events.subscribe")
+    read_on(d, h)
+    begin, end = events(d)
+    ats.equal((begin["kind"], begin["text"], end["kind"], end["text"], begin["call"]),
+              ("call.begin", "Read", "call.end", "done", end["call"]))
+    ats.equal(end["seq"], begin["seq"] + 1)
+    again = e.door()
+    again.request("ats/events.subscribe", {"after": begin["seq"]})
+    ats.equal(events(again), [end])
+    again.request("ats/events.subscribe", {"after": end["seq"]})
+    read_on(d, h)
+    ats.equal([x["seq"] for x in events(again)], [end["seq"] + 1, end["seq"] + 2])
+    for bad in ({"after": -1}, {"after": "1"}, {"after": 1.5}, {"after": 1 << 64}, {"session": 1},
+                {"before": 1}):
+        try:
+            again.request("ats/events.subscribe", bad)
+            ats.check(False, bad)
+        except ats.RpcError as x:
+            ats.equal(x.code, -32602, bad)
+
+
+@ats.test("of events that are not kept their number is told; of another engine's, that they are")
+def _(home):
+    e, s, b, d, h = up(home)
+    d.request("ats/events.subscribe")
+    read_on(d, h)
+    first = events(d)[0]["seq"]
+    other = e.door(s)
+    for _ in range(8):
+        ids = [ask(other, "Read", file_path="f") for _ in range(100)]
+        for _ in ids:
+            h.result(h.call(), b"x")
+        for i in ids:
+            other.answer(i)
+    newest = other.request("ats/events.subscribe", {"after": (1 << 64) - 2})
+    ats.equal(newest, {})
+    again = e.door()
+    again.request("ats/events.subscribe", {"after": first})
+    lost, *kept = [again.message()["params"] for _ in range(1025)]
+    ats.equal((lost["kind"], lost["text"]), ("lost", "%d events" % (1 + 1600 - 1024)))
+    ats.equal([x["seq"] for x in kept], list(range(lost["seq"] + 1, lost["seq"] + 1025)))
+    e.restart()
+    again = e.door()
+    again.request("ats/events.subscribe", {"after": kept[-1]["seq"]})
+    lost = again.message()["params"]
+    ats.equal(lost["kind"], "lost")
+    ats.contains(lost["text"], "the engine before this one")
+    ats.check(lost["seq"] > kept[-1]["seq"])
+
+
+@ats.test("a filter shows a session, its sandbox, and nobody else's")
+def _(home):
+    e, s, b, d, h = up(home)
+    s2, b2 = e.session(key="second")			# of the same sandbox
+    s3, b3 = e.session(key="third", workspace=home.ws + "/3")
+    f = e.door()
+    f.request("ats/events.subscribe", {"session": s})
+    d2, d3 = e.door(s2), e.door(s3)
+    h3 = e.hands(b3)
+    read_on(d2, h)
+    read_on(d3, h3)
+    read_on(d, h)
+    e.lose(h, b)
+    seen = events(f, "sandbox.lost")
+    ats.equal([x["kind"] for x in seen], ["call.begin", "call.end", "sandbox.lost"])
+    ats.equal([x.get("session") for x in seen], [s, s, None])
+    try:
+        f.request("ats/events.subscribe", {"session": "s-000000000000"})
+        ats.check(False)
+    except ats.RpcError as x:
+        ats.equal(x.data["code"], "unknown_id")
+
+
+@ats.test("sessions, refusals and gateways are events, too")
+def _(home):
+    e = engine.Engine(home, rules=[("deny", "Bash(rm:*)")])
+    d = e.door()
+    d.request("ats/events.subscribe")
+    s, b = e.session()
+    d.request("ats/session.attach", {"session": s})
+    h = e.hands(b)
+    d.answer(ask(d, "Bash", command="rm x"))
+    e.tell("GATEWAY_TOOL", "gw", "t", '{"description":"x","inputSchema":{"type":"object"}}', 0)
+    e.tell("GATEWAY_TOOLS", "gw", 1, 0, "")
+    e.tell("GATEWAY_TOOLS", "bad", 0, 207, "it does\nnot start")
+    e.heard()
+    i = d.send("ats/tool.call", {"name": "gw__t", "arguments": {}})
+    call = e.expect("GATEWAY_ASK")[0]
+    e.tell("GATEWAY_STATE", call, 1, 0, "", "a-0123456789ab")
+    e.tell("GATEWAY_STATE", call, 3, 207, "no", "")
+    d.answer(i)
+    e.tell("SESSION_CLOSED", s)
+    seen = [(x["kind"], x.get("text")) for x in events(d, "session.closed")]
+    ats.equal(seen, [("session.open", home.ws), ("sandbox.ready", None), ("call.begin", "Bash"),
+                     ("call.refused", "denied"), ("call.end", "not_started"),
+                     ("gateway.tools", "gw"), ("gateway.failed", "bad: it does\nnot start"),
+                     ("call.begin", "gw__t"), ("call.waiting", "a-0123456789ab"), ("call.refused", "denied"),
+                     ("call.end", "not_started"), ("session.closed", None)])
+
+
+@ats.test("a client that does not read its events hears how many it missed; the engine does not grow")
+def _(home):
+    e, s, b, d, h = up(home)
+    slow = e.door()
+    slow.request("ats/events.subscribe")
+    for _ in range(60):
+        ids = [ask(d, "Read", file_path="f") for _ in range(200)]
+        for _ in ids:
+            h.result(h.call(), b"x")
+        for i in ids:
+            d.answer(i)
+    m = metrics(d)
+    lost = int(m["ats_events_lost_total"].value())
+    ats.check(lost > 0, "nothing was lost of %d" % m["ats_events_total"].value())
+    e.check_memory(100000)
+    seen, told = 0, 0
+    while seen + told < 24000:
+        x = slow.message()["params"]
+        if x["kind"] == "lost":
+            told += int(x["text"].split()[0])
+        else:
+            seen += 1
+    ats.equal((seen + told, told), (24000, lost))
+
+
 @ats.test("metrics are for the user whose brain it is")
 def _(home):
     if os.getuid() != 0:
