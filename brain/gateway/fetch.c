@@ -25,7 +25,7 @@
 
 struct fetches {
 	const struct ats_gw_config *c;
-	const struct ats_secret *credential;
+	struct ats_secret *const *credential;
 	CURLM *multi;
 	struct fetch_loop *loop;
 	struct fetch *first;
@@ -273,9 +273,9 @@ add_headers(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
 		if (rc == 0)
 			rc = add_header(f, line.data, err);
 	}
-	if (rc < 0 || !r->with_credential || f->fs->credential == NULL)
+	if (rc < 0 || !r->with_credential || *f->fs->credential == NULL)
 		return rc;
-	secret = ats_secret_bytes(f->fs->credential, &n);
+	secret = ats_secret_bytes(*f->fs->credential, &n);
 	ats_buf_reset(&line);
 	rc = credential_header(f, &line, secret, n);
 	if (rc == 0 && line.len > 0)
@@ -307,7 +307,7 @@ set_url(struct fetch *f, const struct fetch_request *r, struct ats_err *err)
 	if (rc == 0)
 		rc = ats_buf_add_str(&url, r->target);
 	if (rc == 0 && r->with_credential && c->auth == ATS_GW_AUTH_QUERY) {
-		secret = ats_secret_bytes(f->fs->credential, &n);
+		secret = ats_secret_bytes(*f->fs->credential, &n);
 		rc = ats_buf_add_char(&url, strchr(r->target, '?') != NULL ? '&' : '?');
 		if (rc == 0)
 			rc = encode_percent(&url, c->auth_name, strlen(c->auth_name), 0);
@@ -454,7 +454,7 @@ warm_up(void)
 
 struct fetches *
 fetches_new(struct event_base *base, const struct ats_gw_config *c,
-    const struct ats_secret *credential, struct ats_err *err)
+    struct ats_secret *const *credential, struct ats_err *err)
 {
 	struct fetches *fs;
 

@@ -50,10 +50,10 @@ struct fetch_request {
 	void *ctx;
 };
 
-/* Before the confinement: loads what libcurl needs. Borrows c and credential (may be NULL).
- * Returns owned, NULL with err. */
+/* Before the confinement: loads what libcurl needs. Borrows c and credential, which may
+ * point to NULL and to another one later. Returns owned, NULL with err. */
 struct fetches *fetches_new(struct event_base *base, const struct ats_gw_config *c,
-    const struct ats_secret *credential, struct ats_err *err);
+    struct ats_secret *const *credential, struct ats_err *err);
 void fetches_free(struct fetches *fs);	/* the requests end, done is not called; NULL is fine */
 /* The certificates that are trusted: a path, or NULL for the system's directories. */
 const char *fetch_ca(const struct ats_gw_config *c);

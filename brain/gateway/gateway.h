@@ -11,6 +11,7 @@ struct ats_secret;
 struct event_base;
 struct order;
 struct orders;
+struct renewal;
 struct vault_link;
 
 struct gateway {
@@ -22,6 +23,8 @@ struct gateway {
 	void *own;			/* the kind's */
 	struct orders *orders;
 	struct vault_link *vault;
+	struct renewal *renewals;	/* what waits for another credential */
+	struct renewal *renewing;	/* and is told just now */
 };
 
 /* A kind of gateway, one a file, a row each in kinds.c. */

@@ -11,6 +11,7 @@
 #include "brain/gateway/http_answer.h"
 #include "brain/gateway/mask.h"
 #include "brain/gateway/orders.h"
+#include "brain/gateway/renewal.h"
 #include "common/log.h"
 #include "proto/brain.h"
 
@@ -27,11 +28,14 @@ struct job {
 	bool has_body;
 	unsigned redirects;
 	struct http_answer answer;
+	struct renewal renewal;
+	bool renewed;			/* it was tried with another credential */
 };
 
 static void
 job_free(struct job *j)
 {
+	renewal_forget(j->o->g, &j->renewal);
 	ats_buf_done(&j->target);
 	ats_buf_done(&j->body);
 	http_answer_done(&j->answer);
@@ -162,6 +166,14 @@ is_redirect(const struct fetch_head *h)
 	           h->status == 308) && h->location[0] != '\0';
 }
 
+static int
+send_again(struct job *j, struct ats_err *err)
+{
+	http_answer_done(&j->answer);
+	http_answer_init(&j->answer, j->o->g->mask);
+	return send_request(j, err);
+}
+
 /* Goes on at another place of the same origin; RFC 9110, 15.4, says with which method. */
 static int
 follow(struct job *j, const struct fetch_head *h, struct ats_err *err)
@@ -190,9 +202,7 @@ follow(struct job *j, const struct fetch_head *h, struct ats_err *err)
 	ats_buf_done(&j->target);
 	j->target = to;
 	ats_buf_init(&to, 0);
-	http_answer_done(&j->answer);
-	http_answer_init(&j->answer, j->o->g->mask);
-	return send_request(j, err);
+	return send_again(j, err);
 }
 
 static void
@@ -210,13 +220,47 @@ fail(struct job *j, int code, bool began, const char *why)
 }
 
 static void
+answer(struct job *j, const struct fetch_head *h)
+{
+	struct order *o = j->o;
+	struct result r;
+
+	result_init(&r, o->g->mask);
+	if (http_answer_finish(&j->answer, h, o, &r) < 0)
+		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it",
+		    o->whole);
+	job_free(j);
+	order_end(o, &r);
+}
+
+static void
+on_renewed(void *ctx, bool changed)
+{
+	static const struct fetch_head refused = { .status = 401 };
+	struct job *j = ctx;
+	struct ats_err err = { 0 };
+
+	j->renewed = true;
+	if (!changed)
+		answer(j, &refused);
+	else if (send_again(j, &err) < 0)
+		fail(j, err.code, false, err.text);
+}
+
+/* Who is not known has changed nothing; but what was redirected may have done so before. */
+static bool
+may_try_again(const struct job *j, const struct fetch_head *h)
+{
+	return h->status == 401 && !j->renewed && j->redirects == 0 &&
+	    renewal_possible(j->o->g);
+}
+
+static void
 on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 {
 	struct job *j = ctx;
 	const struct fetch_head *h = fetch_head(f);
-	struct order *o = j->o;
 	struct ats_err err = { 0 };
-	struct result r;
 
 	j->fetch = NULL;
 	if (code > 0) {
@@ -228,12 +272,12 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 			fail(j, err.code, true, err.text);
 		return;
 	}
-	result_init(&r, o->g->mask);
-	if (http_answer_finish(&j->answer, h, o, &r) < 0)
-		result_fail(&r, ATS_E_NOMEM, "%s answered, but there is no memory for it",
-		    o->whole);
-	job_free(j);
-	order_end(o, &r);
+	if (may_try_again(j, h)) {
+		j->renewal = (struct renewal){ .done = on_renewed, .ctx = j };
+		renewal_wait(j->o->g, &j->renewal);
+		return;
+	}
+	answer(j, h);
 }
 
 static const struct fetch_ops ops = { .body = on_body, .done = on_done };
@@ -242,7 +286,7 @@ static const struct fetch_ops ops = { .body = on_body, .done = on_done };
 static int
 open_http(struct gateway *g, struct ats_err *err)
 {
-	g->own = fetches_new(g->base, &g->conf, g->credential, err);
+	g->own = fetches_new(g->base, &g->conf, &g->credential, err);
 	return g->own == NULL ? -err->code : 0;
 }
 

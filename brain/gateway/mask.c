@@ -23,19 +23,24 @@ struct form {
 	size_t n;
 };
 struct mask {
-	struct form v[FORMS_MAX];
-	size_t n;
+	struct form v[2 * FORMS_MAX];
+	size_t n, now;			/* the last ones are of the secret that counts now */
 };
+
+static void
+wipe(struct form *f)
+{
+	ats_secret_wipe(f->p, f->n);
+	free(f->p);
+}
 
 void
 mask_free(struct mask *m)
 {
 	if (m == NULL)
 		return;
-	for (size_t i = 0; i < m->n; i++) {
-		ats_secret_wipe(m->v[i].p, m->v[i].n);
-		free(m->v[i].p);
-	}
+	for (size_t i = 0; i < m->n; i++)
+		wipe(&m->v[i]);
 	free(m);
 }
 
@@ -176,6 +181,24 @@ mask_new(const char *secret, size_t n)
 	return m;
 }
 
+int
+mask_renew(struct mask *m, const char *secret, size_t n)
+{
+	struct mask *more = mask_new(secret, n);
+	size_t kept = m->n - m->now;
+
+	if (more == NULL)
+		return -ATS_E_NOMEM;
+	for (size_t i = 0; i < m->now; i++)
+		wipe(&m->v[i]);
+	memmove(m->v, m->v + m->now, kept * sizeof(m->v[0]));
+	memcpy(m->v + kept, more->v, more->n * sizeof(m->v[0]));
+	m->now = kept;
+	m->n = kept + more->n;
+	free(more);
+	return 0;
+}
+
 size_t
 mask_longest(const struct mask *m)
 {
@@ -212,7 +235,7 @@ next_form(const struct mask *m, const char *from, const char *end, const char **
 int
 mask_apply(const struct mask *m, const char *s, size_t n, struct ats_buf *out)
 {
-	const char *next[FORMS_MAX], *at, *end = s + n;
+	const char *next[2 * FORMS_MAX], *at, *end = s + n;
 	const struct form *f;
 	int rc = 0;
 

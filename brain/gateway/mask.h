@@ -14,6 +14,9 @@
 struct mask;
 /* Copies secret[0..n), in its forms. Returns owned; NULL when out of memory. */
 struct mask *mask_new(const char *secret, size_t n);
+/* Of another secret from now on, and of the one before it, but of none before that.
+ * -ATS_E_NOMEM: as it was. */
+ATS_NODISCARD int mask_renew(struct mask *m, const char *secret, size_t n);
 void mask_free(struct mask *m);		/* wipes; NULL is fine */
 /* Bytes of the longest form: so much must follow a place where bytes are cut afterwards. */
 size_t mask_longest(const struct mask *m);

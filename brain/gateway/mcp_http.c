@@ -12,6 +12,7 @@
 #include "brain/gateway/fetch.h"
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/mcp.h"
+#include "brain/gateway/renewal.h"
 #include "brain/gateway/sse.h"
 #include "common/log.h"
 
@@ -35,6 +36,8 @@ struct post {
 	struct ats_buf out, in;		/* its message; an answer that is no stream */
 	struct sse sse;
 	unsigned redirects;
+	struct renewal renewal;
+	bool renewed;			/* it was tried with another credential */
 	struct post *next;
 };
 struct http {
@@ -115,6 +118,7 @@ post_free(struct post *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
+	renewal_forget(p->h->m->g, &p->renewal);
 	fetch_cancel(p->f);
 	ats_buf_done(&p->out);
 	ats_buf_done(&p->in);
@@ -258,6 +262,35 @@ lost(struct http *h, uint64_t id, int code, bool began, const char *why, long st
 }
 
 static void
+on_renewed(void *ctx, bool changed)
+{
+	struct post *p = ctx;
+	struct http *h = p->h;
+	struct ats_err err = { 0 };
+	uint64_t id = p->id;
+
+	p->renewed = true;
+	if (changed && post_send(p, &err) == 0)
+		return;
+	post_free(p);
+	if (id != 0)
+		lost(h, id, changed ? err.code : 0, false, err.text, 401);
+}
+
+/* Who is not known has changed nothing. */
+static bool
+waits_for_renewal(struct post *p, const struct fetch_head *head)
+{
+	struct gateway *g = p->h->m->g;
+
+	if (head->status != 401 || p->renewed || p->is_stream || !renewal_possible(g))
+		return false;
+	p->renewal = (struct renewal){ .done = on_renewed, .ctx = p };
+	renewal_wait(g, &p->renewal);
+	return true;
+}
+
+static void
 on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 {
 	struct post *p = ctx;
@@ -268,7 +301,7 @@ on_done(void *ctx, struct fetch *f, int code, bool began, const char *why)
 	bool is_stream = p->is_stream;
 
 	p->f = NULL;
-	if (code == 0 && moved(p, head))
+	if (code == 0 && (moved(p, head) || waits_for_renewal(p, head)))
 		return;
 	if (code == 0 && status == 200 && p->in.len > 0 && put(h, p->in.data, p->in.len) < 0)
 		code = FETCH_STOPPED;
@@ -317,7 +350,7 @@ open_http(struct mcp *m, struct ats_err *err)
 	if (h->deliver == NULL || h->reopen == NULL ||
 	    ats_buf_add_str(&h->target, path[0] != '\0' ? path : "/") < 0)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
-	h->fetches = fetches_new(m->g->base, &m->g->conf, m->g->credential, err);
+	h->fetches = fetches_new(m->g->base, &m->g->conf, &m->g->credential, err);
 	return h->fetches == NULL ? -err->code : 0;
 }
 

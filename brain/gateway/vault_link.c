@@ -12,6 +12,7 @@
 
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/orders.h"
+#include "brain/gateway/renewal.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "proto/brain.h"
@@ -37,6 +38,7 @@ struct vault_link {
 	struct event *readable, *writable;
 	bool stopped;
 	/* what the vault is owed */
+	bool refused_due;
 	bool ready_due;
 	struct ats_err ready;
 	struct tools lists[2];		/* one that is being sent is sent whole, then the next */
@@ -48,32 +50,47 @@ struct vault_link {
 /* ---- the first message -------------------------------------------------------------------- */
 /* The whole of a pipe that the vault has written and closed. */
 static int
-read_credential(struct gateway *g, int fd, struct ats_err *err)
+read_pipe(int fd, char buf[ATS_SECRET_MAX + 1], size_t *ret_n, struct ats_err *err)
 {
-	char buf[ATS_SECRET_MAX + 1];
 	size_t n = 0;
 	ssize_t got;
-	int rc;
 
 	(void)!ats_fd_nonblock(fd, false);
-	while (n < sizeof(buf) && (got = ats_fd_read(fd, buf + n, sizeof(buf) - n)) != 0) {
-		if (got < 0) {
-			ats_secret_wipe(buf, sizeof(buf));
+	while (n <= ATS_SECRET_MAX &&
+	    (got = ats_fd_read(fd, buf + n, ATS_SECRET_MAX + 1 - n)) != 0) {
+		if (got < 0)
 			return ats_err_sys(err, "credential");
-		}
 		n += (size_t)got;
 	}
-	if (n == 0 || n > ATS_SECRET_MAX || memchr(buf, '\0', n) != NULL) {
-		ats_secret_wipe(buf, sizeof(buf));
+	if (n == 0 || n > ATS_SECRET_MAX || memchr(buf, '\0', n) != NULL)
 		return ats_err_set(err, ATS_E_INVAL,
 		    "the credential is empty, longer than %u bytes, or holds a NUL",
 		    ATS_SECRET_MAX);
-	}
-	g->mask = mask_new(buf, n);
-	rc = g->mask == NULL ? ats_err_set(err, ATS_E_NOMEM, "credential") :
-	    ats_secret_new(buf, n, &g->credential, err);
+	*ret_n = n;
+	return 0;
+}
+
+/* The first one, or another one. */
+static int
+take_credential(struct gateway *g, int fd, struct ats_err *err)
+{
+	char buf[ATS_SECRET_MAX + 1];
+	struct ats_secret *s = NULL;
+	size_t n = 0;
+	int rc = read_pipe(fd, buf, &n, err);
+
+	if (rc == 0 && g->mask != NULL)
+		rc = mask_renew(g->mask, buf, n);
+	else if (rc == 0)
+		rc = (g->mask = mask_new(buf, n)) == NULL ? -ATS_E_NOMEM : 0;
+	if (rc == 0)
+		rc = ats_secret_new(buf, n, &s, err);
 	ats_secret_wipe(buf, sizeof(buf));
-	return rc;
+	if (rc < 0)
+		return err->code != 0 ? rc : ats_err_set(err, ATS_E_NOMEM, "credential");
+	ats_secret_free(g->credential);
+	g->credential = s;
+	return 0;
 }
 
 static int
@@ -87,7 +104,7 @@ take_setup(struct gateway *g, struct ats_ipc_msg *m, struct ats_err *err)
 	if (rc == 0 && (g->conf.credential != NULL) != (m->nfds == 1))
 		rc = ats_err_set(err, ATS_E_PROTO, "the credential is missing, or is not wanted");
 	if (rc == 0 && m->nfds == 1)
-		rc = read_credential(g, m->fds[0], err);
+		rc = take_credential(g, m->fds[0], err);
 	return rc;
 }
 
@@ -181,6 +198,10 @@ send_owed(struct vault_link *v)
 
 	if (rc == 0 && v->now->due)
 		rc = send_tools(v);
+	if (rc == 0 && v->refused_due) {
+		rc = ats_brain_send(v->fd, ATS_MSG_GW_UNAUTHORIZED, 0, NULL, 0);
+		v->refused_due = rc == -ATS_E_AGAIN;
+	}
 	if (rc == 0 && v->ready_due) {
 		rc = ats_brain_send(v->fd, ATS_MSG_GW_READY, 0, NULL, 0, (uint64_t)v->ready.code,
 		    v->ready.text);
@@ -208,6 +229,13 @@ vault_link_ready(struct vault_link *v, int code, const char *why)
 		(void)ats_err_set(&v->ready, code, "%s", text.data);
 		ats_log(ATS_LOG_ERROR, "cannot take orders", "why=\"%s\"", v->ready.text);
 	}
+	send_owed(v);
+}
+
+void
+vault_link_refused(struct vault_link *v)
+{
+	v->refused_due = true;
 	send_owed(v);
 }
 
@@ -290,6 +318,23 @@ on_order(struct vault_link *v, struct ats_ipc_msg *m)
 	return rc;
 }
 
+/* One that cannot be taken is as none: the one that there is stays. */
+static int
+on_credential(struct vault_link *v, struct ats_ipc_msg *m)
+{
+	struct ats_err err = { 0 };
+	int rc = -ATS_E_NOENT;
+
+	if (v->g->credential == NULL)
+		return -ATS_E_PROTO;
+	if (m->nfds == 1)
+		rc = take_credential(v->g, m->fds[0], &err);
+	if (m->nfds == 1 && rc < 0)
+		ats_log(ATS_LOG_ERROR, "a credential cannot be taken", "why=\"%s\"", err.text);
+	renewals_end(v->g, rc == 0);
+	return 0;
+}
+
 static int
 on_message(struct vault_link *v, struct ats_ipc_msg *m)
 {
@@ -304,6 +349,8 @@ on_message(struct vault_link *v, struct ats_ipc_msg *m)
 	case ATS_MSG_GW_CANCEL:
 		orders_cancel(v->g->orders, m->u[0]);
 		return 0;
+	case ATS_MSG_GW_CREDENTIAL:
+		return on_credential(v, m);
 	case ATS_MSG_QUIT:
 		stop(v, "the vault says so");
 		return 0;

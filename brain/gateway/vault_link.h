@@ -25,6 +25,8 @@ void vault_link_tools_begin(struct vault_link *v);
 ATS_NODISCARD int vault_link_tools_add(struct vault_link *v, unsigned flags, const char *name,
     const char *json);
 void vault_link_tools_end(struct vault_link *v);
+/* GW_UNAUTHORIZED; renewals_end follows. */
+void vault_link_refused(struct vault_link *v);
 /* GW_ENDED. */
 void vault_link_ended(struct vault_link *v, uint64_t call, int code);
 

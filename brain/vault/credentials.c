@@ -23,6 +23,7 @@
 #include "proto/brain.h"
 
 #define SAID_SHOWN 4096u
+#define REFUSED_MS 60000		/* so often at most a refused one is read again */
 #define RETRY_MS 3000			/* so long a failure stands, then a use tries again */
 
 enum state { UNREAD, READING, HAVE, FAILED };
@@ -32,7 +33,7 @@ struct credential {
 	enum state state;
 	struct ats_secret *value;	/* of the last reading that went well, or NULL */
 	struct ats_err why;		/* of FAILED, and of READING that is to fail */
-	uint64_t failed_ms;
+	uint64_t failed_ms, refused_ms;
 	/* of READING: what the command says */
 	int fd;
 	struct event *rd, *timer;
@@ -309,6 +310,23 @@ credentials_again(struct vault *v, const char *name, struct ats_err *err)
 		return ats_err_set(err, ATS_E_UNKNOWN_ID, "brain.json has no credentials.%.64s",
 		    name);
 	return c->state == READING ? 0 : start(c, err);
+}
+
+bool
+credentials_refused(struct vault *v, const char *name)
+{
+	struct credential *c = find(v, name);
+	struct ats_err err = { 0 };
+
+	if (c == NULL)
+		return false;
+	if (c->state == READING)
+		return true;
+	if (c->refused_ms != 0 && ats_clock_ms() - c->refused_ms < REFUSED_MS)
+		return false;
+	c->refused_ms = ats_clock_ms();
+	ats_log(ATS_LOG_INFO, "a credential was refused and is read again", "credential=%s", name);
+	return start(c, &err) == 0;
 }
 
 /* What is masked: a value of a few letters stands in every text. */

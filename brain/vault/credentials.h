@@ -38,6 +38,9 @@ ATS_NODISCARD int credentials_get(struct vault *v, const char *name,
     const struct ats_secret **ret, struct ats_err *err);
 /* Reads it again; credential_known follows. -ATS_E_UNKNOWN_ID, -ATS_E_BUSY. */
 ATS_NODISCARD int credentials_again(struct vault *v, const char *name, struct ats_err *err);
+/* An upstream does not accept the value that it has: it is read again, and gateway_credential_known
+ * follows. False: that was done not long ago, or cannot be done. */
+bool credentials_refused(struct vault *v, const char *name);
 /* Takes what is of a credential; false: it is of something else. */
 bool credentials_on_spawner(struct vault *v, struct ats_ipc_msg *m);
 /* Appends text with *** for each value that is known, as it is and as a JSON string has it. */

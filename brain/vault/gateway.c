@@ -69,6 +69,7 @@ disconnect(struct gateway *g)
 	unlink_it(g);
 	gateway_tools_done(&g->coming);
 	g->refused = 0;
+	g->refused_waits = g->credential_owed = g->renewed = false;
 }
 
 /* It is not to be had now, by why. */
@@ -193,6 +194,11 @@ on_message(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
 		return gateway_tools_on_tool(g, m->u[0], m->s[1], m->s[2], err);
 	case ATS_MSG_GW_TOOLS:
 		return gateway_tools_on_tools(g, m->u[0], err);
+	case ATS_MSG_GW_UNAUTHORIZED:
+		if (g->src->conf.credential == NULL)
+			return ats_err_set(err, ATS_E_STATE, "it has no credential");
+		gateway_on_unauthorized(g);
+		return 0;
 	case ATS_MSG_GW_ENDED:
 		return asks_on_ended(g, m->u[0], m->u[1]) ? 0 :
 		    ats_err_set(err, ATS_E_UNKNOWN_ID, "the end of a call that it was not given");
@@ -409,6 +415,11 @@ gateway_credential_known(struct vault *v, const char *name, bool changed)
 			continue;
 		if (g->life == GW_CREDENTIAL) {
 			begin(g);
+		} else if (g->refused_waits) {
+			g->refused_waits = false;
+			g->credential_owed = true;
+			g->renewed = changed;
+			gateway_want_room(g);
 		} else if (changed && g->life >= GW_ORDERED && g->life <= GW_TAKES) {
 			g->stale = true;
 			gateway_check_idle(g);

@@ -47,6 +47,8 @@ struct gateway {
 	uint64_t failed_ms, ready_ms;
 	bool stale;			/* ends when it has no call, and begins anew */
 	bool wanted;			/* its tools are */
+	/* Its upstream refused the credential: that is being read, the answer is owed. */
+	bool refused_waits, credential_owed, renewed;
 	size_t ncalls;			/* told the engine as started, not ended */
 	/* A link between it and the engine; each end is owed to its side, or -1. */
 	bool linked;			/* this process and this engine have one, or are owed it */
@@ -92,6 +94,8 @@ void gateway_json(const struct vault *v, struct ats_json_w *w);
 ATS_NODISCARD int gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms,
     const char *tool, struct ats_slice args);
 ATS_NODISCARD int gateway_cancel_order(struct gateway *g, uint64_t id);
+/* It has said GW_UNAUTHORIZED: GW_CREDENTIAL follows, with another one if there is. */
+void gateway_on_unauthorized(struct gateway *g);
 /* Whether it can be given an order now. */
 bool gateway_takes(const struct gateway *g);
 /* Something waits for room in its socket: engine_sync follows. */

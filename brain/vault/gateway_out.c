@@ -136,6 +136,45 @@ sync_link(struct gateway *g)
 	return 0;			/* a process that is gone is seen by its end */
 }
 
+void
+gateway_on_unauthorized(struct gateway *g)
+{
+	if (g->refused_waits || g->credential_owed)
+		return;
+	if (credentials_refused(g->v, g->src->conf.credential))
+		g->refused_waits = true;
+	else
+		g->credential_owed = true;
+}
+
+/* One that cannot be read any more was taken back: what has it goes on without another, and ends
+ * when it has no call. */
+static void
+sync_credential(struct gateway *g)
+{
+	const struct ats_secret *s = NULL;
+	struct ats_err err = { 0 };
+	int fd ATS_CLEANUP_FD = -1, rc = 0;
+
+	if (!g->credential_owed)
+		return;
+	if (g->renewed)
+		rc = credentials_get(g->v, g->src->conf.credential, &s, &err);
+	if (rc == 0 && s != NULL)
+		rc = fill_pipe(s, &fd, &err);
+	if (rc < 0) {
+		ats_log(ATS_LOG_WARN, "a gateway gets no other credential", "gateway=%s why=\"%s\"",
+		    g->src->conf.name, err.text);
+		g->stale = true;
+	}
+	rc = ats_brain_send(g->fd, ATS_MSG_GW_CREDENTIAL, 0, &fd, fd >= 0 ? 1 : 0);
+	if (rc == -ATS_E_AGAIN)
+		gateway_want_room(g);
+	else				/* a process that is gone is seen by its end */
+		g->credential_owed = g->renewed = false;
+	gateway_check_idle(g);
+}
+
 int
 gateway_sync_all(struct vault *v)
 {
@@ -145,6 +184,8 @@ gateway_sync_all(struct vault *v)
 		rc = gateway_tools_sync(&v->gateways[i]);
 		if (rc == 0)
 			rc = sync_link(&v->gateways[i]);
+		if (rc == 0)
+			sync_credential(&v->gateways[i]);
 	}
 	return rc;
 }

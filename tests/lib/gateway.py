@@ -60,6 +60,8 @@ class Gateway:
         self.tools, self.listed = [], None
         self.ended = {}
         self.is_ready = None
+        self.refused = 0            # times that it said GW_UNAUTHORIZED
+        self.renewals = []          # what is answered to these; then none, None: nothing
         self.progress = []
         self.setup(conf, credential)
         self.link = None
@@ -113,10 +115,14 @@ class Gateway:
         if credential is None:
             self.send("GW_SETUP", self.name, text)
             return
+        self.send_secret(credential, "GW_SETUP", self.name, text)
+
+    def send_secret(self, credential, name, *values):
+        """A message with the credential."""
         r, w = os.pipe()
         os.write(w, credential if isinstance(credential, bytes) else credential.encode())
         os.close(w)
-        self.send("GW_SETUP", self.name, text, fds=(r,))
+        self.send(name, *values, fds=(r,))
         os.close(r)
 
     def new_link(self):
@@ -154,6 +160,13 @@ class Gateway:
         elif name == "GW_TOOLS":
             ats.equal(values[0], len(self.tools), "GW_TOOLS")
             self.listed, self.tools = self.tools, []
+        elif name == "GW_UNAUTHORIZED":
+            self.refused += 1
+            value = self.renewals.pop(0) if self.renewals else ""
+            if value:
+                self.send_secret(value, "GW_CREDENTIAL")
+            elif value is not None:
+                self.send("GW_CREDENTIAL")
         elif name == "GW_ENDED":
             ats.check(values[0] not in self.ended, "GW_ENDED twice")
             self.ended[values[0]] = values[1]
@@ -191,6 +204,15 @@ class Gateway:
         """Waits for a call's RESULT; progress of all calls is collected."""
         end = time.monotonic() + timeout
         while True:
+            while not self.link.buffer:
+                ready = select.select([self.link.sock, self.sock], [], [],
+                                      max(0, end - time.monotonic()))[0]
+                if self.link.sock in ready or not ready:
+                    break
+                data = self.sock.recv(1 << 17)
+                if not data:
+                    break
+                self._take(data)
             f = self.link.recv(end - time.monotonic())
             if f is None:
                 raise ats.Failure("the link ended\n" + self.log_text())

@@ -67,6 +67,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             code = int(path.split("/")[2])
             text = "details: " + self.headers.get("Authorization", "")
             self.answer(b"" if code in (204, 304) else text.encode(), status=code)
+        elif path.startswith("/door") or path == "/left":
+            known = self.headers.get("Authorization") == "Bearer " + self.server.wanted
+            if path == "/door/left" and self.command == "POST":
+                self.answer(status=303, Location="/left")
+            else:
+                self.answer(b"in: " + body.encode() if known else b"who are you?",
+                            status=200 if known else 401)
         elif path.startswith("/redirect"):
             self.answer(status=int(self.headers.get("X-Status", 302)),
                         Location=self.server.location)
@@ -282,6 +289,59 @@ def _():
         ats.contains(g.call("s", {"n": 401}).text, "__s answered with status 401")
     with Server() as s, Gateway(conf(s.port, tools, credential=None, auth=None)) as g:
         ats.contains(g.call("s", {"n": 401}).text, "this gateway has none")
+
+
+@ats.test("a refused credential is asked for again: once a call, of any method; masks know both",
+          home=False)
+def _():
+    tools = {"get": tool("/door"), "post": tool("/door", "POST", body="json"),
+             "left": tool("/door/left", "POST"), "e": tool("/echo")}
+    new = "an/other-token+9="
+    with Server() as s, Gateway(conf(s.port, tools), SECRET) as g:
+        s.wanted = new
+        g.renewals = [new]
+        r = g.call("post", {"b": SECRET + " " + new})
+        ats.equal((r.text, g.refused), ('in: {"b":"*** ***"}', 1))
+        ats.equal([(x[0], x[3]) for x in s.seen], [("POST", json.dumps(
+            {"b": SECRET + " " + new}, separators=(",", ":")))] * 2)
+        ats.equal(g.call("get").text, "in: ")
+        ats.equal(len(s.seen), 3)
+        # It is not accepted either: the call ends; and the same when there is none.
+        s.wanted = "third"
+        g.renewals = ["not-the-third", "", None]
+        for n in (2, 3):
+            r = g.call("post", {"b": "x"})
+            ats.check(r.is_error and r.started and r.code == "upstream_failed", r)
+            ats.contains(r.text, "status 401")
+            ats.equal(g.refused, n)
+        ats.equal(len(s.seen), 3 + 2 + 1)
+        # Many at once wait for one answer; a cancelled one is not sent again.
+        calls = [g.order("post", {"b": str(i)}) for i in range(3)]
+        gone = g.order("get")
+        g.wait(lambda: g.refused == 4, "GW_UNAUTHORIZED")
+        ats.until(lambda: len(s.seen) == 10, "four requests")
+        g.cancel(gone)
+        ats.equal(g.result(gone).code, "cancelled")
+        s.wanted = "fourth-token"
+        g.send_secret("fourth-token", "GW_CREDENTIAL")
+        got = []
+        for _ in calls:
+            f = g.link.expect("result")
+            g.link.send("control.ack", f.call)
+            got.append((f.call, f.payload.decode()))
+        ats.equal(sorted(got), [(c, 'in: {"b":"%d"}' % i) for i, c in enumerate(calls)])
+        ats.equal((len(s.seen), g.refused), (13, 4))
+        # What was redirected may have changed something: not again.
+        s.wanted = "fifth"
+        r = g.call("left")
+        ats.contains(r.text, "status 401")
+        ats.equal([x[:2] for x in s.seen[13:]], [("POST", "/door/left"), ("GET", "/left")])
+        ats.equal(g.refused, 4)
+        ats.missing(g.log_text(), new)
+    with Server() as s, Gateway(conf(s.port, tools, credential=None, auth=None)) as g:
+        s.wanted = "x"
+        ats.contains(g.call("get").text, "status 401")
+        ats.equal(g.refused, 0)
 
 
 @ats.test("redirects: of the same origin alone, at most five", home=False)

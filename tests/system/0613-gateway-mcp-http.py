@@ -62,6 +62,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         s = self.server
         m = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         s.seen.append(("POST", dict(self.headers), m))
+        if s.wanted and self.headers["Authorization"] != "Bearer " + s.wanted:
+            self.plain(401, b"who are you?", "text/plain")
+            return
         if self.path == "/old":
             self.plain(307, Location="/mcp")
             return
@@ -134,7 +137,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, **more):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.seen, self.session = [], None
+        self.seen, self.session, self.wanted = [], None, None
         self.need_session, self.by_stream, self.has_stream = True, False, False
         self.stream_says, self.closing = threading.Semaphore(0), False
         self.hung, self.ponged = threading.Event(), threading.Event()
@@ -171,6 +174,29 @@ def _():
             ats.equal((last["MCP-Protocol-Version"], last["Mcp-Session-Id"]),
                       ("2025-11-25", s.session))
             ats.missing(g.log_text(), SECRET)
+
+
+@ats.test("a refused credential is asked for again, also before there is a session", home=False)
+def _():
+    new = "the-next-bearer"
+    with Server(wanted=new) as s, Gateway(conf(s), SECRET, ready=False) as g:
+        g.renewals = [new]
+        g.wait(lambda: g.is_ready is not None, "GW_READY")
+        ats.equal((g.is_ready, g.refused), ([0, ""], 1))
+        ats.equal(json.loads(g.call("echo", {"a": 1}).text), [{"a": 1}, "Bearer ***"])
+        s.wanted = "yet-another-one"
+        n = len(s.seen)
+        g.renewals = ["yet-another-one"]
+        ats.equal(json.loads(g.call("echo", {"a": 2}).text), [{"a": 2}, "Bearer ***"])
+        ats.equal(len(s.seen), n + 2)
+        s.wanted = "nobody-has-this"
+        r = g.call("echo", {"a": 3})
+        ats.check(r.is_error, r)
+        ats.contains(r.text, "does not accept the credential")
+        ats.equal(g.refused, 3)
+    with Server(wanted="x") as s, Gateway(conf(s), SECRET, ready=False) as g:
+        g.wait(lambda: g.is_ready is not None, "GW_READY")
+        ats.contains(g.is_ready[1], "does not accept the credential")
 
 
 @ats.test("progress, and a request of the server within the stream of a call", home=False)

@@ -612,6 +612,82 @@ def _(home):
     ats.small(max(len(x) for x in lines.values()), 6000, "bytes of a line")
 
 
+@ats.test("a credential that an upstream refuses is read again, once a minute at most")
+def _(home):
+    c = conf(home)
+    count = os.path.join(home.dir, "count")
+    path = home.write("again", "#!/bin/sh\necho x >> %s\nprintf 'value-%%d' $(wc -l < %s)\n" %
+                      (count, count), 0o755)
+    c["credentials"]["cmd"] = {"command": [path]}
+    for name in ("one", "two", "other"):
+        c["gateways"][name] = dict(c["gateways"]["run"], credential="cmd")
+    c["gateways"]["none"] = dict(c["gateways"]["bare"])
+    rig = VaultRig(home, c)
+    s, e = rig.session(), rig.engine
+    rigs = {}
+    for i, name in enumerate(("one", "two", "other", "run", "none")):
+        e.ask(i + 1, s, name + ("__t" if name == "none" else "__look"), '{"a":"x"}')
+        g = rigs[name] = rig.gateway()
+        g.expect("GW_SETUP")
+        if name in ("one", "two", "other"):
+            ats.equal(os.read(g.fds[0], 100), b"value-1")
+        g.say("GW_READY", 0, "")
+        ats.equal(e.state(i + 1)[0], STARTED)
+        g.expect("GW_ORDER")
+    one, two, other = rigs["one"], rigs["two"], rigs["other"]
+    # Both wait for the same reading; who did not ask gets it by a new process.
+    one.say("GW_UNAUTHORIZED")
+    one.say("GW_UNAUTHORIZED")
+    one.expect("GW_CREDENTIAL")
+    ats.equal(os.read(one.fds[0], 100), b"value-2")
+    other.say("GW_ENDED", 3, 0)
+    other.expect("QUIT")
+    # Not again within the minute: by nobody who has it.
+    for g in (two, one):
+        g.say("GW_UNAUTHORIZED")
+        g.expect("GW_CREDENTIAL")
+        ats.equal(g.fds, [])
+    with open(count, encoding="ascii") as f:
+        ats.equal(f.read(), "x\nx\n")
+    # A file that is the same still.
+    rigs["run"].say("GW_UNAUTHORIZED")
+    rigs["run"].expect("GW_CREDENTIAL")
+    ats.equal(rigs["run"].fds, [])
+    # The gateway that has none has nothing to say about it.
+    rigs["none"].say("GW_UNAUTHORIZED")
+    ats.equal([m[0] for m in rigs["none"].ended()], [])
+    ats.equal(e.refused(5)[0], LOST)
+    one.say("GW_ENDED", 1, 0)
+    e.ask(9, s, "one__look", '{"a":"x"}')
+    ats.equal(e.state(9)[0], STARTED)
+    one.expect("GW_ORDER")
+    with open(home.log_path, encoding="utf-8") as f:
+        ats.missing(f.read(), "value-")
+
+
+@ats.test("a refused credential that cannot be read any more ends the process that has it")
+def _(home):
+    c = conf(home)
+    rig = VaultRig(home, c)
+    s, e = rig.session(), rig.engine
+    e.ask(1, s, "run__look", '{"a":"x"}')
+    g = rig.gateway()
+    rig.ready(g)
+    ats.equal(e.state(1)[0], STARTED)
+    g.expect("GW_ORDER")
+    os.unlink(os.path.join(home.dir, "token"))
+    g.say("GW_UNAUTHORIZED")
+    g.expect("GW_CREDENTIAL")
+    ats.equal(g.fds, [])
+    g.say("GW_ENDED", 1, 0)
+    g.expect("QUIT")
+    g.leave()
+    e.ask(2, s, "run__look", '{"a":"x"}')
+    code, text = e.refused(2)
+    ats.equal(code, NOT_STARTED)
+    ats.contains(text, "No such file")
+
+
 @ats.test("the audit log: no call without its line; rotation; arguments with values masked")
 def _(home):
     c = conf(home, audit={"arguments": True, "max_bytes": 65536})

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools of the host with all programs as they are: an MCP client, the engine, the vault, and
 ats-gateway with a program of the user's and its credential."""
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
+import upstream
 from vault_rig import sha256
 
 SECRET = "s3cret-of-the-test"
@@ -196,6 +198,36 @@ def _(home):
     ats.equal([(x["event"], x.get("outcome")) for x in lines if x["tool"] == "box__wait"],
               [("ordered", None), ("ended", "unknown")])
     ats.equal(lines[0]["arguments"], {"t": "x"})
+
+
+@ats.test("a token that has expired is fetched anew, and the call that met that is done once")
+def _(home):
+    if not os.path.exists(ats.program("ats-gateway")):
+        ats.skip("ats-gateway is not built")
+    now = os.path.join(home.dir, "now")
+    says = home.write("fetch", "#!/bin/sh\nexec cat %s\n" % now, 0o755)
+    with contextlib.closing(upstream.Upstream("first-token")) as up:
+        with open(now, "w", encoding="ascii") as f:
+            f.write("first-token\n")
+        home.configure({"credentials": {"c": {"command": [says]}}, "gateways": {"web": {
+            "kind": "http", "url": up.url, "allow_private": True, "credential": "c", "tools": {
+                "post": {"description": "d", "input": {"type": "object", "properties": {
+                    "t": {"type": "string"}}}, "method": "POST", "path": "/echo", "body": "json",
+                    "permission": "allow"}}}}})
+        mcp = home.mcp()
+        mcp.initialize()
+        ats.contains(mcp.text("web__post", t="one"), "one")
+        up.password = "second-token"
+        with open(now, "w", encoding="ascii") as f:
+            f.write("second-token\n")
+        said = mcp.text("web__post", t="two, not second-token")
+        ats.contains(said, "two, not ***")
+        ats.equal(([x[2] for x in up.asked], up.refused),
+                  ([b'{"t":"one"}', b'{"t":"two, not second-token"}'], 1))
+        up.password = "third-token"
+        r = mcp.tool("web__post", {"t": "three"})
+        ats.check(r["isError"], r)
+        ats.contains(r["content"][0]["text"], "does not accept the credential")
 
 
 @ats.test("tools of an MCP server: listed, asked about, called; its end is no end of brain")

@@ -260,6 +260,27 @@ START_TEST(cuts_leave_no_part_of_a_form)
 }
 END_TEST
 
+START_TEST(mask_renew_keeps_the_secret_before)
+{
+	char secret[] = "secret-0/", text[128];
+	struct mask *m = mask_new(secret, sizeof(secret) - 1);
+
+	for (char c = '1'; c <= '9'; c++) {
+		secret[7] = c;
+		ck_assert_int_eq(mask_renew(m, secret, sizeof(secret) - 1), 0);
+		snprintf(text, sizeof(text), "secret-%c/ secret-%c%%2F x", c, c - 1);
+		masked(m, text, "*** *** x");
+		if (c > '1') {
+			snprintf(text, sizeof(text), "secret-%c/", c - 2);
+			masked(m, text, text);
+		}
+	}
+	ck_assert_int_eq(mask_renew(m, "new", 3), 0);	/* too short to tell from other text */
+	masked(m, "new secret-9/ secret-8/", "new *** secret-8/");
+	mask_free(m);
+}
+END_TEST
+
 START_TEST(mask_apply_prefers_the_longest)
 {
 	struct mask *m = mask_new("aaaa", 4);
@@ -473,8 +494,8 @@ END_TEST
 ATS_UNIT_MAIN("gateway", address_classify_knows_the_registries,
     address_is_allowed_as_the_configuration_says, encode_path_keeps_arguments_in_their_segment,
     encode_rest_leaves_out_what_the_path_has, mask_apply_finds_each_form,
-    cuts_leave_no_part_of_a_form, mask_apply_prefers_the_longest,
-    result_text_is_capped_at_a_character,
+    mask_renew_keeps_the_secret_before, cuts_leave_no_part_of_a_form,
+    mask_apply_prefers_the_longest, result_text_is_capped_at_a_character,
     result_text_does_not_cut_a_credential, result_image_is_one_of_four_and_has_a_cap,
     sse_add_reads_events_however_they_are_cut, sse_add_has_a_cap, mcp_content_refuses_what_is_none,
     mcp_tools_page_takes_names_that_agents_can_call)
