@@ -41,6 +41,7 @@ watch(pid_t program)
 	pid_t pid;
 
 	(void)close_range(0, UINT_MAX, 0);
+	(void)prctl(PR_SET_NAME, "ats-tree");	/* for people who look at processes */
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigaddset(&set, SIGTERM);

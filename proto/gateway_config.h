@@ -113,6 +113,11 @@ void ats_gw_config_done(struct ats_gw_config *c);
 ATS_NODISCARD int ats_gw_check_name(const char *name, struct ats_err *err);
 /* The tool of this name, or NULL. */
 const struct ats_gw_tool *ats_gw_find_tool(const struct ats_gw_config *c, const char *name);
+/* Whether an argument goes anywhere in a request of kind http: its name as JSON has it between the
+ * quotes. */
+bool ats_gw_takes_arg(const struct ats_gw_tool *t, struct ats_slice key);
+/* The same of the path and the query alone. */
+bool ats_gw_target_takes_arg(const struct ats_gw_tool *t, struct ats_slice key);
 /* Appends the JSON of a tool: description, inputSchema, annotations as for tools/list, and
  * timeoutMs. */
 ATS_NODISCARD int ats_gw_tool_json(const struct ats_gw_config *c, const struct ats_gw_tool *t,

@@ -29,6 +29,33 @@ ats_gw_template_has(const struct ats_gw_template *t, const char *arg)
 	return false;
 }
 
+static bool
+takes(const struct ats_gw_template *t, struct ats_slice key)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].is_arg && ats_json_key_is(key, t->v[i].text))
+			return true;
+	return false;
+}
+
+bool
+ats_gw_target_takes_arg(const struct ats_gw_tool *t, struct ats_slice key)
+{
+	bool taken = takes(&t->path, key);
+
+	for (size_t i = 0; !taken && i < t->nquery; i++)
+		taken = takes(&t->query[i].value, key);
+	return taken;
+}
+
+bool
+ats_gw_takes_arg(const struct ats_gw_tool *t, struct ats_slice key)
+{
+	return t->body == ATS_GW_BODY_JSON || t->body == ATS_GW_BODY_FORM ||
+	    (t->body == ATS_GW_BODY_TEXT && ats_json_key_is(key, t->body_arg)) ||
+	    ats_gw_target_takes_arg(t, key);
+}
+
 static int
 add_part(struct ats_gw_template *t, bool is_arg, const char *s, size_t n)
 {

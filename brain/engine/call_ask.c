@@ -307,7 +307,7 @@ ask_again(struct engine *e, const struct call_ask *ask, const char *key, const c
 }
 
 static uint64_t
-timeout_of(const struct call_ask *ask)
+timeout_of(const struct engine *e, const struct call_ask *ask)
 {
 	uint64_t ms = ask->timeout_ms;
 
@@ -315,6 +315,8 @@ timeout_of(const struct call_ask *ask)
 		ms = ask->tool->timeout_max_ms;
 	if (ask->gateway != NULL && ms == 0)
 		ms = ask->gateway->timeout_ms;
+	if (ask->gateway != NULL && ms == 0)
+		ms = e->set.gateway_ms;
 	return ms;
 }
 
@@ -333,7 +335,7 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 	c->tool = ask->tool;
 	c->gateway = ask->gateway == NULL ? NULL : gateway_tool_hold(ask->gateway);
 	c->validate = ask->form == CALL_FORM_VALIDATE;
-	c->timeout_ms = timeout_of(ask);
+	c->timeout_ms = timeout_of(e, ask);
 	memcpy(c->digest, digest, sizeof(c->digest));
 	rc = take_input(c, ask, err);
 	if (rc == 0 && call_waiter_add(c, ask) < 0)

@@ -61,7 +61,8 @@ gateway_hint(struct engine *e, const char *name, char *out, size_t size)
 		return false;
 	gateways_want(e->gateways);	/* one that had failed may have it by the next call */
 	while ((t = gateways_each(e->gateways, t)) != NULL && len < size) {
-		if (strlen(t->gateway) == n && memcmp(t->gateway, name, n) == 0)
+		if ((t->flags & GATEWAY_HIDDEN) == 0 && strlen(t->gateway) == n &&
+		    memcmp(t->gateway, name, n) == 0)
 			len += (size_t)snprintf(out + len, size - len, "%s %s",
 			    len > 0 ? "," : "there are", t->name);
 	}

@@ -414,7 +414,8 @@ write_frame(const struct gateways *g, struct ats_buf *out)
 	ats_json_w_init(&w, out);
 	ats_json_w_array(&w, NULL);
 	while ((t = gateways_each(g, t)) != NULL)
-		gateway_tool_write(&w, t, true);
+		if ((t->flags & GATEWAY_HIDDEN) == 0)
+			gateway_tool_write(&w, t, true);
 	ats_json_w_end(&w);
 	return w.rc;
 }

@@ -6,7 +6,9 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp.h"
+#include "brain/policy/rules.h"
 #include "common/json.h"
+#include "proto/brain.h"
 
 static bool
 find_in_sandbox(struct engine *e, const char *name, struct call_ask *ask)
@@ -19,9 +21,10 @@ find_in_sandbox(struct engine *e, const char *name, struct call_ask *ask)
 static void
 list_in_sandbox(struct engine *e, struct ats_json_w *w)
 {
-	(void)e;
 	for (size_t i = 0; i < ATS_TOOL_COUNT; i++)
-		mcp_tool_write(w, &ats_tool_rows[i]);
+		if (e->rules == NULL ||
+		    !policy_denies_all(e->rules, POLICY_SANDBOX, ats_tool_rows[i].name))
+			mcp_tool_write(w, &ats_tool_rows[i]);
 }
 
 static bool
@@ -37,7 +40,8 @@ list_of_gateways(struct engine *e, struct ats_json_w *w)
 	const struct gateway_tool *t = NULL;
 
 	while ((t = gateways_each(e->gateways, t)) != NULL)
-		gateway_tool_write(w, t, false);
+		if ((t->flags & GATEWAY_HIDDEN) == 0)
+			gateway_tool_write(w, t, false);
 }
 
 static const struct kind {

@@ -182,25 +182,6 @@ encode_query(struct ats_buf *out, const struct ats_gw_tool *t, struct ats_slice 
 	return rc;
 }
 
-static bool
-template_takes(const struct ats_gw_template *t, struct ats_slice key)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].is_arg && ats_json_key_is(key, t->v[i].text))
-			return true;
-	return false;
-}
-
-static bool
-is_taken(const struct ats_gw_tool *t, struct ats_slice key)
-{
-	bool taken = template_takes(&t->path, key);
-
-	for (size_t i = 0; !taken && i < t->nquery; i++)
-		taken = template_takes(&t->query[i].value, key);
-	return taken;
-}
-
 static int
 add_form_arg(struct ats_buf *out, size_t from, struct ats_slice key, const struct ats_json_val *j,
     struct ats_err *err)
@@ -229,7 +210,7 @@ encode_rest(struct ats_buf *out, const struct ats_gw_tool *t, struct ats_slice a
 
 	ats_json_iter_init(&it, args);
 	while (rc == 0 && ats_json_next(&it, &key, &v)) {
-		if (is_taken(t, key))
+		if (ats_gw_target_takes_arg(t, key))
 			continue;
 		if (form && v.type == ATS_JSON_NULL)
 			continue;

@@ -81,7 +81,7 @@ flags_of(const struct ats_gw_config *c, const char *name, struct ats_slice annot
 
 static char *
 make_json(struct ats_slice tool, struct ats_slice schema, struct ats_slice annotations,
-    unsigned flags)
+    unsigned flags, uint64_t timeout_ms)
 {
 	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
@@ -103,6 +103,7 @@ make_json(struct ats_slice tool, struct ats_slice schema, struct ats_slice annot
 	ats_json_w_bool(&w, "idempotentHint", (flags & GATEWAY_IDEMPOTENT) != 0);
 	ats_json_w_bool(&w, "openWorldHint", hint(annotations, "openWorldHint", true));
 	ats_json_w_end(&w);
+	ats_json_w_u64(&w, "timeoutMs", timeout_ms);
 	ats_json_w_end(&w);
 	return w.rc < 0 ? NULL : ats_buf_steal(&out, NULL);
 }
@@ -162,7 +163,8 @@ add_tool(struct mcp_tools *l, const struct ats_gw_config *c, struct ats_slice to
 	if (why == NULL) {
 		t.flags = flags_of(c, t.name, annotations);
 		t.shown = strdup(shown);
-		t.json = make_json(tool, schema.raw, annotations, t.flags);
+		t.json = make_json(tool, schema.raw, annotations, t.flags,
+		    ats_gw_timeout_ms(c, ats_gw_find_tool(c, t.name)));
 		if (t.shown != NULL && t.json != NULL) {
 			l->v[l->n++] = t;
 			return 0;

@@ -229,6 +229,21 @@ first_of(const struct policy_rules *r, enum policy_effect effect, struct look *l
 	return NULL;
 }
 
+bool
+policy_denies_all(const struct policy_rules *r, enum policy_kind kind, const char *tool)
+{
+	const struct policy_call call = { .kind = kind, .tool = tool };
+	struct look l = { .call = &call };
+
+	if (kind == POLICY_SANDBOX)
+		l.tool = policy_tools_named(tool, strlen(tool), false);
+	for (size_t i = 0; i < r->n; i++)
+		if (r->v[i].effect == POLICY_DENY && r->v[i].command == NULL &&
+		    r->v[i].path == NULL && names_it(&r->v[i], &l))
+			return true;
+	return false;
+}
+
 /* No rule is about it. */
 static void
 decide_without_rule(const struct policy_call *call, enum policy_default def,

@@ -72,6 +72,9 @@ struct policy_decision {
  * is taken as one that each pattern of a rule that denies or asks is about. */
 void policy_decide(const struct policy_rules *r, const struct policy_call *call,
     enum policy_default gateway_default, struct policy_decision *ret);
+/* Whether a rule denies every call of that tool, whatever its arguments are: nobody need be shown
+ * it. */
+bool policy_denies_all(const struct policy_rules *r, enum policy_kind kind, const char *tool);
 /* "allow_reads" and the other words of permissions.gateway_default; false: none of them. */
 bool policy_default_parse(const char *word, enum policy_default *ret);
 /* "allow", "ask", "deny"; false: none of them. */

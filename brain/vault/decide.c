@@ -186,6 +186,9 @@ judge(struct vault *v, struct ask *a, const struct gateway_tool *t, struct ats_e
 	if (t != NULL && gateway_tool_misses(t, call.args, missing, sizeof(missing)))
 		return ats_err_set(err, ATS_E_FIELD, "Its argument \"%s\" is required and missing. "
 		    "Nothing was run; add it and call again.", missing);
+	if (t != NULL && gateway_tool_has_no(a->gateway, t, call.args, missing, sizeof(missing)))
+		return ats_err_set(err, ATS_E_FIELD, "It has no argument \"%s\". Nothing was run; "
+		    "look at its description, and call again without it.", missing);
 	policy_decide(v->conf->rules, &call, v->conf->gateway_policy, &d);
 	(void)snprintf(a->rule, sizeof(a->rule), "%s", d.why);
 	a->effect = d.effect;

@@ -119,5 +119,9 @@ ATS_NODISCARD int gateway_tools_sync(struct gateway *g);
 /* What is required and missing in args (an object): its name in ret, false if nothing is. */
 bool gateway_tool_misses(const struct gateway_tool *t, struct ats_slice args, char *ret,
     size_t size);
+/* An argument that goes nowhere in the request of a tool of kind http: its name in ret, as it can
+ * be shown; false if there is none. */
+bool gateway_tool_has_no(const struct gateway *g, const struct gateway_tool *t,
+    struct ats_slice args, char *ret, size_t size);
 
 #endif

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/policy/rules.h"
 #include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
 #include "common/fault.h"
 #include "common/json.h"
 
+#define NAME_SHOWN 64u		/* bytes of a name that is anybody's */
 #define FLAGS (GATEWAY_READ_ONLY | GATEWAY_DESTRUCTIVE | GATEWAY_IDEMPOTENT)
 
 void
@@ -194,6 +196,29 @@ gateway_tool_misses(const struct gateway_tool *t, struct ats_slice args, char *r
 	return false;
 }
 
+bool
+gateway_tool_has_no(const struct gateway *g, const struct gateway_tool *t, struct ats_slice args,
+    char *ret, size_t size)
+{
+	struct ats_buf shown ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_iter it;
+	struct ats_json_val v;
+	struct ats_slice key;
+
+	if (g->src->conf.kind != ATS_GW_HTTP)
+		return false;
+	ats_buf_init(&shown, 4 * NAME_SHOWN);
+	ats_json_iter_init(&it, args);
+	while (ats_json_next(&it, &key, &v)) {
+		if (ats_gw_takes_arg(t->said, key))
+			continue;
+		(void)!ats_utf8_show(&shown, key.p, key.n < NAME_SHOWN ? key.n : NAME_SHOWN);
+		(void)snprintf(ret, size, "%s", shown.data);
+		return true;
+	}
+	return false;
+}
+
 /* ---- to the engine --------------------------------------------------------------------- */
 
 void
@@ -236,6 +261,20 @@ begin_telling(struct gateway *g)
 	return rc;
 }
 
+static unsigned
+told_flags(const struct gateway *g, const struct gateway_tool *t)
+{
+	struct policy_decision d;
+	const struct policy_call call = { .kind = POLICY_GATEWAY, .tool = t->whole,
+		.args = { "{}", 2 }, .read_only = (t->flags & GATEWAY_READ_ONLY) != 0,
+		.permission = t->said == NULL ? POLICY_NONE :
+		    (enum policy_effect)t->said->permission };
+
+	/* Rules on tools of gateways are about names alone. */
+	policy_decide(g->v->conf->rules, &call, g->v->conf->gateway_policy, &d);
+	return t->flags | (d.effect == POLICY_DENY ? GATEWAY_HIDDEN : 0u);
+}
+
 int
 gateway_tools_sync(struct gateway *g)
 {
@@ -251,7 +290,7 @@ gateway_tools_sync(struct gateway *g)
 			const struct gateway_tool *t = &g->telling->v[g->told];
 
 			rc = ats_brain_send(fd, ATS_MSG_GATEWAY_TOOL, 0, NULL, 0,
-			    g->src->conf.name, t->name, t->json, (uint64_t)t->flags);
+			    g->src->conf.name, t->name, t->json, (uint64_t)told_flags(g, t));
 		}
 		if (rc == 0)
 			rc = ats_brain_send(fd, ATS_MSG_GATEWAY_TOOLS, 0, NULL, 0,

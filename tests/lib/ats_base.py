@@ -162,8 +162,10 @@ def memory(pid):
 
 
 def find(root, text):
-    """Pids below root whose command line or name holds text."""
-    return sorted(p for p in descendants(root) if text in cmdline(p) or text in comm(p))
+    """Pids below root whose command line or name holds text. The process above a program of a
+    gateway has the command line of what it was forked from, and a name of its own."""
+    return sorted(p for p in descendants(root) if text in comm(p) or
+                  (text in cmdline(p) and comm(p) != "ats-tree"))
 
 
 def pidfd(pid):

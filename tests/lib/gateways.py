@@ -14,7 +14,7 @@ import socket
 import ats
 
 WAITS, STARTED, REFUSED = 1, 2, 3
-READ_ONLY = 1
+READ_ONLY, HIDDEN = 1, 8
 CODES = {ats.def_string(a[2]): int(a[1]) for _, a in ats.def_rows("proto/errors.def")}
 APPROVAL = "a-0123456789ab"
 SCHEMA = {"type": "object", "properties": {"x": {}}, "required": ["x"]}
@@ -35,7 +35,8 @@ class Gateway:
         for tool, t in self.tools.items():
             j = t.get("json", {"description": "does " + tool, "inputSchema": SCHEMA})
             self.e.tell("GATEWAY_TOOL", self.name, tool, j if isinstance(j, str) else json.dumps(j),
-                        READ_ONLY if t.get("read_only") else 0)
+                        (READ_ONLY if t.get("read_only") else 0) |
+                        (HIDDEN if t.get("hidden") else 0))
         self.e.tell("GATEWAY_TOOLS", self.name, len(self.tools), CODES[code] if code else 0, text)
 
     def connect(self, again=False):

@@ -160,7 +160,7 @@ def _(home):
     ats.equal(m["error"]["data"]["code"], "id_reused")
     i = send(d, "log")
     call, _, limit = g.asked("log", s)
-    ats.equal((limit, call >> 63), (0, 1))
+    ats.equal((limit, call >> 63), (60000, 1))
     g.started(call)
     g.result(call, b"\x89PNG!x", blocks=[{"type": "image", "mime": "image/png", "len": 5},
                                          {"type": "text", "len": 1}])
@@ -272,6 +272,41 @@ def _(home):
     g.result(call, "never asked for")
     g.refused(call)
     ats.contains(text(d.answer(i)), "refused by a person")
+
+
+@ats.test("a call without any time limit has the engine's")
+def _(home):
+    e, s, d, g = up(home, gateway_ms=200, grace_ms=100, cancel_ms=200)
+    e.heard()
+    i = send(d)
+    call, _, limit = g.asked("push")
+    ats.equal(limit, 200)
+    g.started(call)
+    ats.equal(e.expect("GATEWAY_CANCEL"), [call])
+    r = d.answer(i)["result"]
+    ats.equal((r["outcome"], r["code"]), ("unknown", "timeout"))
+
+
+@ats.test("a tool that is always denied is in no list; a call of it is still the vault's to refuse")
+def _(home):
+    e, s, d, g = up(home)
+    e.heard()
+    g.tools["never"] = {"hidden": True}
+    g.tell()
+    e.heard()
+    names = [t["name"] for t in d.request("tools/list", {})["tools"]]
+    ats.check("git__push" in names and "git__never" not in names, names)
+    i = send(d, name="git__never")
+    call, _, _ = g.asked("never")
+    g.refused(call, "denied", "Refused by policy")
+    ats.equal(text(d.answer(i)), "Refused by policy")
+    i = d.send("ats/tool.call", {"name": "git__none", "arguments": {}})
+    ats.missing(d.answer(i)["error"]["message"], "git__never")
+    g.tools["never"] = {}
+    g.tell()
+    e.heard()
+    names = [t["name"] for t in d.request("tools/list", {})["tools"]]
+    ats.check("git__never" in names, names)
 
 
 @ats.test("cancelled: before it is ordered, while it waits, while it runs, without an answer")

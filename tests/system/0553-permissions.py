@@ -69,6 +69,17 @@ def _(home):
     ats.equal(text(d.answer(i)["result"]), "fine")
 
 
+@ats.test("tools that a rule denies whole are in no list; what only some calls of are denied is")
+def _(home):
+    e, s, b, d = up(home, [("deny", "Edit"), ("deny", "Bash(rm:*)"), ("deny", "Read(*.pem)"),
+                           ("ask", "Grep")])
+    names = {t["name"] for t in d.request("tools/list", {})["tools"]}
+    ats.check({"Bash", "Read", "Grep"} <= names, names)
+    ats.equal(names & {"Edit", "Write", "MultiEdit", "NotebookEdit"}, set())
+    i = d.send("ats/tool.call", {"name": "Write", "arguments": {"file_path": "a", "content": ""}})
+    check_refused(d.answer(i)["result"], "permissions.deny: Edit")
+
+
 @ats.test("the same call asked again is refused again, by its id, too")
 def _(home):
     e, s, b, d = up(home, [DENY_RM])

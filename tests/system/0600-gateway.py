@@ -198,7 +198,10 @@ def _(home):
         ats.check(out and out[0]["result"]["isError"] and "not today" in text_of(out[0]), out)
         ats.check(len([a for a in server.asked if a[0] == "POST"]) == 1, server.asked)
         refused = inside(home, "web__never", '{"text": "x"}')
-        ats.check(refused["result"]["isError"], refused)
+        ats.equal(refused["error"]["code"], -32602)       # no list has it
+        r = home.ctl("gateway", "call", "web__never", '{"text": "x"}')
+        ats.equal(r.returncode, 125)
+        ats.contains(r.stderr + r.stdout, b"Refused by policy")
         audit = home.ctl("--json", "audit", code=0).stdout
         ats.check(PASSWORD.encode() not in audit and b"web__never" in audit, audit)
 

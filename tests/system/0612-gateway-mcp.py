@@ -32,7 +32,7 @@ def _():
             ats.equal(len(g.listed), 21)
             name, flags, j = g.listed[0]
             ats.equal((name, flags), ("echo", 1))
-            ats.equal(sorted(j), ["annotations", "description", "inputSchema"])
+            ats.equal(sorted(j), ["annotations", "description", "inputSchema", "timeoutMs"])
             ats.equal(j["annotations"], {"title": "Echo", "readOnlyHint": True,
                                          "destructiveHint": False, "idempotentHint": False,
                                          "openWorldHint": True})

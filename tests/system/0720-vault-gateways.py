@@ -16,6 +16,7 @@ INVAL, PERM, FULL, AGAIN, NOTFILE, JSON_CODE = 4, 7, 8, 9, 16, 11
 FIELD, UNKNOWN_TOOL, UNKNOWN_ID, CANCELLED, LOST, NOT_STARTED, DENIED = \
     103, 200, 201, 202, 204, 205, 207
 CHANGED, TOOBIG = 211, 3
+HIDDEN = 8
 SECRET = "s3cret-of-the-test"
 
 
@@ -82,6 +83,7 @@ def _(home):
     ats.equal(sorted(got), ["bare__t", "run__look", "run__never", "run__push"])
     tool, flags = got["run__look"]
     ats.equal(flags, 1 | 4)
+    ats.equal([got[n][1] & HIDDEN for n in sorted(got)], [0, 0, HIDDEN, 0])
     ats.equal(tool["annotations"], {"readOnlyHint": True, "destructiveHint": False,
                                     "idempotentHint": True, "openWorldHint": True})
     ats.equal(tool["inputSchema"]["required"], ["a"])
@@ -279,7 +281,17 @@ def _(home):
 
 @ats.test("the engine obtains nothing by what it says")
 def _(home):
-    rig = VaultRig(home, conf(home, permissions={"deny": ["bare__*"]}))
+    c = conf(home, permissions={"deny": ["bare__*"]})
+    one = schema("id", id="integer")
+    c["gateways"]["web"] = {"kind": "http", "url": "http://127.0.0.1:1", "allow_private": True,
+                            "tools": {
+        "get": {"description": "d", "input": one, "method": "GET", "path": "/{id}",
+                "query": {"q": "{q}"}, "read_only": True},
+        "del": {"description": "d", "input": one, "method": "DELETE", "path": "/{id}"},
+        "put": {"description": "d", "input": schema("id", "text", id="integer", text="string"),
+                "method": "PUT", "path": "/{id}", "body": "text:{text}"}}}
+    c["gateways"]["web"]["tools"]["get"]["input"] = schema("id", id="integer", q="string")
+    rig = VaultRig(home, c)
     s = rig.session()
     e = rig.engine
     disk = os.open(home.write("args.json", '{"a":"x"}'), os.O_RDONLY)
@@ -295,6 +307,9 @@ def _(home):
             (s, "x" * 65, "{}", [], UNKNOWN_TOOL),
             (s, "x" * 40 + "__y", "{}", [], UNKNOWN_TOOL),
             (s, "run__look", '{"b":1}', [], FIELD),
+            (s, "web__get", '{"id":1,"b\\u000ax":2}', [], FIELD),
+            (s, "web__del", '{"id":1,"really":true}', [], FIELD),
+            (s, "web__put", '{"id":1,"text":"x","more":1}', [], FIELD),
             (s, "run__look", '{"a":"x","a":"y"}', [], JSON_CODE),
             (s, "run__look", '{"a":1e400}', [], JSON_CODE),
             (s, "run__look", '{"a":"\\ud800"}', [], JSON_CODE),
@@ -310,6 +325,9 @@ def _(home):
         e.ask(call, session, tool, args, fds=fds)
         got, text = e.refused(call)
         ats.equal(got, code, (tool, args, text))
+        if tool.startswith("web__"):
+            ats.contains(text, 'It has no argument "%s". Nothing was run' %
+                         {"web__get": "b\\nx", "web__del": "really", "web__put": "more"}[tool])
     ats.check(rig.none_started())
     for fd in (disk, r, w, big):
         os.close(fd)
@@ -710,7 +728,8 @@ def _(home):
         ats.equal(e.state(call)[0], STARTED)
         g.expect("GW_ORDER")
         g.say("GW_ENDED", call, 0)
-    ats.until(lambda: rig.audit()[-1]["event"] == "ended" and rig.audit()[-1]["call"] == "c-29", "lines")
+    ats.until(lambda: [x["event"] for x in rig.audit() if x["call"] == "c-29"][-1:] == ["ended"],
+              "lines")
     kept = sorted(n for n in os.listdir(where) if n.startswith("audit"))
     ats.equal(kept, ["audit.jsonl"] + ["audit.jsonl.%d" % i for i in range(1, 5)])
     ats.check(all(os.stat(os.path.join(where, n)).st_size <= 65536 for n in kept))

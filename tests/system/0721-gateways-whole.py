@@ -112,6 +112,7 @@ def _(home):
     mcp, _ = set_up(home)
     tools = {t["name"]: t for t in mcp.answer(mcp.send("tools/list", {}))["result"]["tools"]}
     ats.check("Bash" in tools and "box__look" in tools, sorted(tools))
+    ats.check("box__never" not in tools, sorted(tools))
     ats.equal(tools["box__look"]["annotations"]["readOnlyHint"], True)
     out = mcp.answer(call(mcp, "box__look", t="x"))
     ats.check(not out["result"].get("isError"), out)

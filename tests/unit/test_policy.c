@@ -547,6 +547,36 @@ START_TEST(gateway_tools_are_decided_by_rule_then_permission_then_default)
 }
 END_TEST
 
+START_TEST(tools_that_are_always_denied_are_known)
+{
+	static const struct {
+		const char *rules, *tool;
+		enum policy_kind kind;
+		bool denied;
+	} rows[] = {
+		{ "deny: Bash", "Bash", POLICY_SANDBOX, true },
+		{ "deny: Bash(*)", "Bash", POLICY_SANDBOX, true },
+		{ "deny: Bash(rm:*)", "Bash", POLICY_SANDBOX, false },
+		{ "ask: Bash\nallow: Bash", "Bash", POLICY_SANDBOX, false },
+		{ "deny: Read", "Grep", POLICY_SANDBOX, true },
+		{ "deny: Read(*.pem)", "Grep", POLICY_SANDBOX, false },
+		{ "deny: Edit", "Read", POLICY_SANDBOX, false },
+		{ "deny: mcp__ats", "Write", POLICY_SANDBOX, true },
+		{ "allow: a__*\ndeny: a__*", "a__b", POLICY_GATEWAY, true },
+		{ "deny: a__b", "a__bc", POLICY_GATEWAY, false },
+		{ "deny: Bash", "a__b", POLICY_GATEWAY, false },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct policy_rules *r = rules(rows[i].rules);
+
+		ck_assert_msg(policy_denies_all(r, rows[i].kind, rows[i].tool) == rows[i].denied,
+		    "%s: %s", rows[i].rules, rows[i].tool);
+		policy_rules_free(r);
+	}
+}
+END_TEST
+
 START_TEST(decisions_name_the_rule)
 {
 	struct policy_rules *r = rules("deny: Bash(rm:*)");
@@ -581,4 +611,5 @@ ATS_UNIT_MAIN("policy", rules_that_say_nothing_are_refused_with_a_text,
     commands_beyond_what_is_looked_at_are_denied, denied_run_of_parts_is_denied_among_others,
     paths_that_cannot_be_looked_at_are_denied, exec_is_a_command_of_its_words,
     patterns_of_files_are_those_of_gitignore, files_of_a_call_are_where_the_tool_takes_them,
-    gateway_tools_are_decided_by_rule_then_permission_then_default, decisions_name_the_rule)
+    gateway_tools_are_decided_by_rule_then_permission_then_default,
+    tools_that_are_always_denied_are_known, decisions_name_the_rule)
