@@ -182,6 +182,8 @@ pass_line(struct relay_mcp *r, struct ats_slice line)
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	fate = mcp_from_engine(&r->lines, line);
+	if (fate == MCP_RELISTEN)
+		return mcp_relistened(line, &r->to_client);
 	if (fate != MCP_PASS)
 		return fate == MCP_DROP ? 0 : -ATS_E_PROTO;
 	memcpy(to, line.p, line.n);

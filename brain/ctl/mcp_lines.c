@@ -261,18 +261,26 @@ mcp_from_client(struct mcp_lines *m, const char *line, size_t n)
 	return 0;
 }
 
+static bool
+subscription_of(const struct parts *p, struct ats_json_val *ret_id)
+{
+	struct ats_json_val meta;
+
+	return p->params.p != NULL && ats_json_get(p->params, "_meta", &meta) &&
+	       ats_json_get(meta.raw, MCP_KEY "subscriptionId", ret_id);
+}
+
 /* The acknowledgement of a subscription that was asked for again after a loss: the client has one
  * already. */
 static bool
 is_acked_again(struct mcp_lines *m, const struct parts *p)
 {
-	struct ats_json_val meta, id;
 	struct mcp_request *r;
+	struct ats_json_val id;
 	bool again;
 
 	if (!ats_json_key_is(p->method, "notifications/subscriptions/acknowledged") ||
-	    p->params.p == NULL || !ats_json_get(p->params, "_meta", &meta) ||
-	    !ats_json_get(meta.raw, MCP_KEY "subscriptionId", &id))
+	    !subscription_of(p, &id))
 		return false;
 	r = mcp_find(m, id.raw);
 	if (r == NULL || !r->listen)
@@ -289,7 +297,7 @@ one_from_engine(struct mcp_lines *m, struct ats_slice object)
 	struct mcp_request *r;
 
 	if (p.method.p != NULL)
-		return is_acked_again(m, &p) ? MCP_DROP : MCP_PASS;
+		return is_acked_again(m, &p) ? MCP_RELISTEN : MCP_PASS;
 	if (!p.answer)
 		return MCP_PASS;
 	if (p.id.p == NULL) {
@@ -346,6 +354,20 @@ mcp_from_engine(struct mcp_lines *m, struct ats_slice line)
 			fate = MCP_PASS;
 	}
 	return fate;
+}
+
+int
+mcp_relistened(struct ats_slice line, struct ats_buf *out)
+{
+	struct parts p = parts_of(ats_json_value(line).raw);
+	struct ats_json_val id, kept, tools;
+
+	if (!subscription_of(&p, &id) || !ats_json_get(p.params, "notifications", &kept) ||
+	    !ats_json_get(kept.raw, "toolsListChanged", &tools) || !tools.b)
+		return 0;
+	return ats_buf_addf(out, "{\"jsonrpc\":\"2.0\",\"method\":"
+	    "\"notifications/tools/list_changed\",\"params\":{\"_meta\":{\"" MCP_KEY
+	    "subscriptionId\":%.*s}}}\n", (int)id.raw.n, id.raw.p);
 }
 
 bool

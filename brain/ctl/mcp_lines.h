@@ -38,7 +38,7 @@ struct mcp_lines {
 };
 
 /* What a line of the engine is to the client. */
-enum mcp_fate { MCP_PASS, MCP_DROP, MCP_LOST };
+enum mcp_fate { MCP_PASS, MCP_DROP, MCP_LOST, MCP_RELISTEN };
 
 void mcp_lines_init(struct mcp_lines *m);
 void mcp_lines_done(struct mcp_lines *m);
@@ -50,13 +50,17 @@ bool mcp_lines_room(const struct mcp_lines *m);
 ATS_NODISCARD int mcp_from_client(struct mcp_lines *m, const char *line, size_t n);
 /* Looks at a line of the engine. An answer passes once, if its request is not answered
  * yet and was not cancelled; notifications and requests of the engine pass. MCP_LOST: it is
- * no JSON, and the connection is not worth keeping. */
+ * no JSON, and the connection is not worth keeping. MCP_RELISTEN: it acknowledges a subscription
+ * of the client's again, after a loss; mcp_relistened says what that means for the client. */
 enum mcp_fate mcp_from_engine(struct mcp_lines *m, struct ats_slice line);
 /* The open request that the engine knows by this id, or NULL; mcp_forget frees it. */
 struct mcp_request *mcp_find(const struct mcp_lines *m, struct ats_slice id);
 void mcp_forget(struct mcp_lines *m, struct mcp_request *r);
 /* Whether the client waits for an answer by this id. */
 bool mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id);
+/* Appends what the client is to hear instead of such a line: what it subscribed to may have changed
+ * while nobody was there to say so. */
+ATS_NODISCARD int mcp_relistened(struct ats_slice line, struct ats_buf *out);
 /* Whether a line has no id: a notification, worth sending after a loss. */
 bool mcp_is_notification(const char *line, size_t n);
 /* Appends what a fresh connection must hear: initialize, initialized, open requests. */

@@ -2,120 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The official MCP client (TypeScript SDK, pinned) against atsctl mcp: each revision, each
 tool, errors, progress, cancelling, and deaths in the middle."""
-import functools
 import json
 import os
 import signal
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
+import leash
 
 SDK = "@modelcontextprotocol/sdk@1.32.2"
-LIB = os.path.join(ats.TOP, "tests", "lib")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
-@functools.lru_cache(maxsize=1)
-def installed():
-    r = subprocess.run([os.path.join(LIB, "npm-install"), SDK], stdout=subprocess.PIPE,
-                       check=False, env={**os.environ, "ATS_BUILD": ats.BUILD})
-    return r.returncode, r.stdout.decode().strip()
-
-
-def folder():
-    code, text = installed()    # once: a registry out of reach takes its time to say so
-    if code == 77:
-        ats.skip(text)
-    ats.equal(code, 0, text)
-    return text
-
-
-class Sdk:
-    """The client in node; call() sends and answer() waits, so that calls can overlap."""
-
+class Sdk(leash.Leash):
     def __init__(self, home, version=None, session=None):
-        self.home, self.tag, self.buffer = home, 0, b""
-        self.answers, self.events = {}, []
-        self.node = subprocess.Popen(
-            ["node", os.path.join(LIB, "mcp_sdk.mjs"), folder()], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, env=home.env, cwd=home.ws)
-        home.open_things.append(self)
-        argv = [*home.prefix, ats.program("atsctl"), "mcp", "--workspace", home.ws]
-        if session:
-            argv += ["--session", session]
-        self.info = self.do("connect", command=argv[0], args=argv[1:], env=home.env,
-                            cwd=home.ws, version=version)
-
-    def send(self, op, **kw):
-        self.tag += 1
-        self.node.stdin.write(json.dumps({"op": op, "tag": self.tag, **kw}).encode() + b"\n")
-        self.node.stdin.flush()
-        return self.tag
-
-    def pump(self, timeout):
-        end = time.monotonic() + timeout
-        while b"\n" not in self.buffer:
-            ats.wait_readable(self.node.stdout, end - time.monotonic())
-            data = os.read(self.node.stdout.fileno(), 1 << 20)
-            ats.check(data, "node ended")
-            self.buffer += data
-        line, self.buffer = self.buffer.split(b"\n", 1)
-        m = json.loads(line)
-        if "event" in m:
-            self.events.append(m)
-        else:
-            self.answers[m["tag"]] = m
-
-    def answer(self, tag, timeout=ats.TIMEOUT):
-        end = time.monotonic() + timeout
-        while tag not in self.answers:
-            self.pump(end - time.monotonic())
-        return self.answers.pop(tag)
-
-    def event(self, name, timeout=ats.TIMEOUT):
-        end = time.monotonic() + timeout
-        while True:
-            for e in self.events:
-                if e["event"] == name:
-                    return e
-            self.pump(end - time.monotonic())
-
-    def do(self, op, timeout=ats.TIMEOUT, **kw):
-        m = self.answer(self.send(op, **kw), timeout)
-        ats.check("result" in m, m)
-        return m["result"]
-
-    def call(self, name, progress=False, **args):
-        return self.send("call", name=name, args=args, progress=progress)
-
-    def result(self, tag, timeout=ats.TIMEOUT):
-        m = self.answer(tag, timeout)
-        ats.check("result" in m, m)
-        text = "".join(c.get("text", "") for c in m["result"]["content"])
-        return text, bool(m["result"].get("isError"))
-
-    def text(self, name, **args):
-        text, is_error = self.result(self.call(name, **args))
-        ats.check(not is_error, text)
-        return text
-
-    def error(self, name, **args):
-        text, is_error = self.result(self.call(name, **args))
-        ats.check(is_error, "%s should have failed: %s" % (name, text))
-        return text
-
-    def close(self):
-        self.node.stdin.close()
-        try:
-            self.node.wait(10)
-        except subprocess.TimeoutExpired:
-            self.node.kill()
-            self.node.wait()
-        self.node.stdout.close()
+        super().__init__(home, "mcp_sdk.mjs", SDK)
+        self.info = self.do("connect", version=version, **self.server(session))
 
 
 def each_tool(sdk, home):
@@ -212,8 +116,7 @@ def _(home):
     tag = sdk.call("Bash", progress=True, command="echo early; sleep 1.2; echo middle; cat go")
     seen = []
     while "middle" not in json.dumps(seen):
-        e = sdk.event("progress")
-        sdk.events.remove(e)
+        e = sdk.take_event("progress")
         ats.equal(e["tag"], tag)
         ats.check(not seen or e["progress"]["progress"] > seen[-1]["progress"], "not growing")
         seen.append(e["progress"])

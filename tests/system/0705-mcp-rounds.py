@@ -436,21 +436,27 @@ def _(home):
     def _(conn, m, fds):
         conn.send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
                    "params": {"_meta": {MCP_KEY + "subscriptionId": m["id"]},
-                              "notifications": {}}})
-    for id in ("a", 7):
-        g.client.modern("subscriptions/listen", {"notifications": {}}, id=id)
-        ats.equal(g.client.message()["params"]["_meta"], {MCP_KEY + "subscriptionId": id})
+                              "notifications": m["params"]["notifications"]}})
+    for id, kept in (("a", {}), (7, {}), ("t", {"toolsListChanged": True})):
+        g.client.modern("subscriptions/listen", {"notifications": kept}, id=id)
+        m = g.client.message()
+        ats.equal((m["method"], m["params"]["_meta"], m["params"]["notifications"]),
+                  ("notifications/subscriptions/acknowledged",
+                   {MCP_KEY + "subscriptionId": id}, kept))
     g.client.notify("notifications/cancelled", {"requestId": "a"})
     g.vault.wait_requests("notifications/cancelled")
     g.vault.drop()
-    ats.equal(g.vault.wait_requests("subscriptions/listen", 3)[2]["id"], 7)
+    ats.equal([m["id"] for m in g.vault.wait_requests("subscriptions/listen", 5)[3:]], [7, "t"])
     g.sync()
-    ats.equal(g.client.notes, [])
+    # What may have changed meanwhile is told as changed.
+    ats.equal([(m["method"], m["params"]) for m in g.client.notes],
+              [("notifications/tools/list_changed",
+                {"_meta": {MCP_KEY + "subscriptionId": "t"}})])
     g.begin()
     code, rest = g.client.rest()
     ats.equal((code, rest), (0, []))
     ats.equal([m["params"]["requestId"] for m in g.vault.requests("notifications/cancelled")][1:],
-              [7, g.client.last_id])
+              [7, "t", g.client.last_id])
 
 
 @ats.test("a brain that is gone for good ends what somebody waits for, and nothing twice")
