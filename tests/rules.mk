@@ -56,6 +56,7 @@ $(UNITS): $(O)/%: $(O)/%.o $(O)/libcommon.a
 $(O)/tests/%.o: CFLAGS += -Wno-sign-conversion -Wno-conversion
 
 include tests/fuzz/rules.mk
+include tests/conformance/rules.mk
 
 .PHONY: check-diff check check-unit check-system check-long check-sandbox check-asan check-fault lint format-check docs static \
 	install uninstall tests faults

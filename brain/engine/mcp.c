@@ -11,6 +11,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp_era.h"
+#include "brain/engine/mcp_headers.h"
 #include "brain/engine/mcp_list.h"
 #include "brain/engine/mcp_listen.h"
 #include "brain/engine/rpc.h"
@@ -190,6 +191,21 @@ refuse_state(struct rpc *r)
 	return true;
 }
 
+/* The door over HTTP hands in what the head of the request said. False: r is answered. */
+static bool
+heads_fit(struct rpc *r, struct ats_slice meta, const struct call_ask *ask)
+{
+	struct ats_err err = { 0 };
+	struct ats_json_val headers;
+
+	if (meta.p == NULL || ask->gateway == NULL ||
+	    !ats_json_get(meta, MCP_HEADERS, &headers) || headers.type != ATS_JSON_OBJECT ||
+	    mcp_headers_check(ask->gateway->schema, ask->input, headers.raw, &err) == 0)
+		return true;
+	rpc_error(r->client, r->id, MCP_HEADER_MISMATCH, "%s", err.text);
+	return false;
+}
+
 void
 mcp_tools_call(struct rpc *r)
 {
@@ -214,13 +230,15 @@ mcp_tools_call(struct rpc *r)
 		rpc_error(r->client, r->id, RPC_PARAMS, "Unknown tool: %s; %s", name, hint);
 		return;
 	}
+	ask.input = args;
+	if (!heads_fit(r, meta, &ask))
+		return;
 	ask.session = calls_session(r, "");
 	if (ask.session == NULL)
 		return;
 	if (key[0] == '\0')
 		calls_key_of_id(r, key);
 	ask.key = key[0] == '\0' ? NULL : key;
-	ask.input = args;
 	if (call_ask(r->e, &ask, &err) < 0)
 		rpc_fail(r, &err);
 }

@@ -36,7 +36,8 @@ void conn_reply_error_data(struct conn *c, int status, struct ats_slice id, int 
     const char *why, struct ats_slice data);
 /* Begins a stream of events (text/event-stream), which ends with the connection. */
 void conn_stream(struct conn *c, const char *session);
-/* data is one line. id "": none. Dropped when the peer does not read. */
+/* data is one line, "" in the first event of a stream, which says when to ask again. id "": none.
+ * Dropped when the peer does not read. */
 void conn_event(struct conn *c, const char *id, const char *data, size_t n);
 void conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3]);
 void conn_comment(struct conn *c);	/* so that nobody takes it for dead */

@@ -10,6 +10,7 @@
 #include "common/json.h"
 
 #define STREAM_HIGH (16u << 20)		/* events that nobody reads */
+#define RETRY_MS 1000			/* after which a client asks for what it lost */
 #define WRITE_S 60			/* an answer of which nothing leaves */
 
 static void
@@ -202,6 +203,8 @@ conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3])
 		return;
 	}
 	rc = id[0] != '\0' ? ats_buf_addf(&c->out, "id: %s\n", id) : 0;
+	if (rc == 0 && id[0] != '\0' && data[0].n == 0)
+		rc = ats_buf_addf(&c->out, "retry: %d\n", RETRY_MS);
 	if (rc == 0)
 		rc = ats_buf_add_str(&c->out, "data: ");
 	for (int i = 0; rc == 0 && i < 3; i++)

@@ -35,8 +35,14 @@ modern_is(const char *version, const struct message *m)
 	if (m->method.p != NULL && (ats_json_key_is(m->method, "server/discover") ||
 	    ats_json_key_is(m->method, "subscriptions/listen")))
 		return true;
-	return find_meta(m, &meta) && (ats_json_get(meta.raw, KEY "protocolVersion", &v) ||
-	    ats_json_get(meta.raw, KEY "clientCapabilities", &v));
+	if (!find_meta(m, &meta))
+		return false;
+	/* A handshake may name the revision of its own era there. */
+	if (m->method.p != NULL && ats_json_key_is(m->method, "initialize"))
+		return ats_json_member_is(meta.raw, KEY "protocolVersion", MODERN_REVISION);
+	return ats_json_get(meta.raw, KEY "protocolVersion", &v) ||
+	    ats_json_get(meta.raw, KEY "clientCapabilities", &v) ||
+	    ats_json_get(meta.raw, KEY "clientInfo", &v);
 }
 
 /* ---- head and body --------------------------------------------------------------- */

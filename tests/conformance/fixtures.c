@@ -85,6 +85,7 @@ static const struct fixture fixtures[] = {
 	{ "test_tool_with_progress", "Says how far it is.", NONE, fixture_progress,
 	    "[" TEXT("done") "]" },
 	{ "test_tool_with_logging", "Logs three times.", NONE, fixture_log, "[" TEXT("done") "]" },
+	{ "test_reconnection", "Takes its time.", NONE, fixture_slow, "[" TEXT("done") "]" },
 	{ "test_logging_tool", "Logs nothing that was not asked for.", NONE, plain,
 	    "[" TEXT("done") "]" },
 	{ "test_missing_capability", "Wants sampling.", NONE, wants_sampling,

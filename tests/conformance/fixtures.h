@@ -10,6 +10,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/rpc.h"
 
+#define FIXTURE_SLOW_MS 15200		/* over what ats-http waits before it begins a stream */
 #define FIXTURE_STEP_MS 50		/* what the suite wants between two messages of a tool */
 
 struct fixture {
@@ -31,6 +32,8 @@ void fixture_rounds(const struct fixture *f, struct rpc *r);
 /* jobs.c: tools that say something before they answer */
 void fixture_progress(const struct fixture *f, struct rpc *r);
 void fixture_log(const struct fixture *f, struct rpc *r);
+/* Answers after so long that the answer comes as a stream. */
+void fixture_slow(const struct fixture *f, struct rpc *r);
 /* Asks the client elicitation/create with f->text as its schema (to 2025-11-25). */
 void fixture_elicit(const struct fixture *f, struct rpc *r);
 /* A client's answer to what was asked; false: it is to nothing of ours. */

@@ -52,7 +52,7 @@ say(struct job *j, const char *method, const char *params)
 }
 
 static struct job *
-begin(const struct fixture *f, struct rpc *r, event_callback_fn *step)
+begin(const struct fixture *f, struct rpc *r, event_callback_fn step)
 {
 	struct job *j = calloc(1, sizeof(*j));
 	struct ats_json_val meta, token;
@@ -73,9 +73,9 @@ begin(const struct fixture *f, struct rpc *r, event_callback_fn *step)
 }
 
 static void
-again(struct job *j)
+again(struct job *j, unsigned ms)
 {
-	struct timeval t = { 0, FIXTURE_STEP_MS * 1000 };
+	struct timeval t = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
 
 	(void)event_add(j->timer, &t);
 }
@@ -93,7 +93,7 @@ on_progress(evutil_socket_t fd, short what, void *arg)
 	if (j->token[0] != '\0')
 		say(j, "notifications/progress", params);
 	if (++j->step < 3)
-		again(j);
+		again(j, FIXTURE_STEP_MS);
 	else
 		answer(j, j->f->text);
 }
@@ -118,7 +118,7 @@ on_log(evutil_socket_t fd, short what, void *arg)
 	    said[j->step]);
 	say(j, "notifications/message", params);
 	if (++j->step < ATS_ARRAY_LEN(said))
-		again(j);
+		again(j, FIXTURE_STEP_MS);
 	else
 		answer(j, j->f->text);
 }
@@ -127,6 +127,25 @@ void
 fixture_log(const struct fixture *f, struct rpc *r)
 {
 	(void)begin(f, r, on_log);
+}
+
+static void
+on_slow(evutil_socket_t fd, short what, void *arg)
+{
+	struct job *j = arg;
+
+	(void)fd;
+	(void)what;
+	if (j->step++ == 0)
+		again(j, FIXTURE_SLOW_MS);
+	else
+		answer(j, j->f->text);
+}
+
+void
+fixture_slow(const struct fixture *f, struct rpc *r)
+{
+	(void)begin(f, r, on_slow);
 }
 
 /* ---- questions ------------------------------------------------------------------- */

@@ -210,3 +210,58 @@ def together(n, fn):
         t.join()
     if wrong:
         raise wrong[0]
+
+
+MODERN = "2026-07-28"
+KEY = "io.modelcontextprotocol/"
+
+
+class Modern:
+    """A client of 2026-07-28: each request says all by itself. fields of head replace or, as
+    None, take away what belongs there; _meta of params likewise."""
+
+    def __init__(self, server, name=""):
+        self.server, self.path = server, "/mcp" + ("?session=" + name if name else "")
+        self.conn = server.connect()
+        self.last = 0
+
+    def message(self, method, params, meta=None, id=None):
+        self.last += 1
+        m = {KEY + "protocolVersion": MODERN, KEY + "clientCapabilities": {},
+             KEY + "clientInfo": {"name": "test", "version": "1"}, **(meta or {})}
+        m = {k: v for k, v in m.items() if v is not None}
+        return {"jsonrpc": "2.0", "id": self.last if id is None else id, "method": method,
+                "params": {**params, "_meta": m}}
+
+    def send(self, method, params=None, meta=None, id=None, **fields):
+        """Sends one; the answer is the connection's next. Returns its id."""
+        body = self.message(method, params or {}, meta, id)
+        head = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method,
+                "Mcp-Name": (params or {}).get("name"), **fields}
+        self.conn.request(path=self.path, body=body, **head)
+        return body["id"]
+
+    def ask(self, *args, **kw):
+        self.send(*args, **kw)
+        a = self.conn.answer()
+        if a.fields.get("connection") == "close":
+            self.again()
+        return a
+
+    def again(self):
+        self.conn.close()
+        self.conn = self.server.connect()
+
+    def call(self, tool, **arguments):
+        a = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        ats.check(a.status == 200, (a.status, a.body))
+        return a.json()["result"]
+
+    def text(self, tool, **arguments):
+        r = self.call(tool, **arguments)
+        text = "".join(b.get("text", "") for b in r["content"])
+        ats.check(not r.get("isError"), text)
+        return text
+
+    def close(self):
+        self.conn.close()

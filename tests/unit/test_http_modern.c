@@ -132,6 +132,8 @@ START_TEST(only_what_says_so_is_of_this_revision)
 		{ "", BODY("subscriptions/listen", ""), true },
 		{ "2026-07-28", "{\"id\":1,\"result\":{}}", true },
 		{ "2025-11-25", BODY("ping", "\"_meta\":{\"progressToken\":1}"), false },
+		{ "", BODY("initialize", META), true },
+		{ "", BODY("initialize", "\"_meta\":{" V "\"2025-11-25\"," C "{}}"), false },
 		{ "2027-01-01", BODY("ping", ""), false },
 		{ "", "{\"id\":1,\"result\":{" META "}}", false },
 		{ "", "{\"id\":1,\"method\":\"ping\",\"params\":[{" META "}]}", false },
