@@ -10,6 +10,7 @@
 #include "brain/http/session_private.h"
 
 #define LISTENER_STREAM 1u
+#define NO_ANSWER (-32001)
 #define BEAT_S 15			/* so often something is said on a stream */
 #define ORPHAN_S 60			/* without its client a request goes on so long */
 
@@ -170,12 +171,19 @@ exchange_new(struct session *s, struct conn *c, const struct message *m)
 	return x;
 }
 
+static void
+send_line(struct exchange *x)
+{
+	x->sent = x->sent || link_is_up(x->s->way);
+	link_send(x->s->way, x->line, x->n);
+}
+
 void
 exchange_go(struct exchange *x)
 {
 	conn_expects(x->conn, on_conn_gone, x);
 	again_in(x, BEAT_S);
-	link_send(x->s->way, x->line, x->n);
+	send_line(x);
 }
 
 int
@@ -207,7 +215,25 @@ exchanges_send(struct session *s)
 	struct exchange *x;
 
 	TAILQ_FOREACH(x, &s->exchanges, link)
-		link_send(s->way, x->line, x->n);
+		send_line(x);
+}
+
+/* A client that gets 404 begins a session and sends the same again, and 503 asks for that, too:
+ * what may have run is answered as a call is, by an error that says so. */
+static void
+fail(struct exchange *x, int status, const char *why)
+{
+	struct ats_slice id = { x->id, strlen(x->id) };
+	char text[400];
+
+	if (x->sent) {
+		(void)snprintf(text, sizeof(text), "no answer: %.250s. It may have run: look at "
+		    "the state of things before you repeat it", why);
+		status = 200;
+	} else {
+		(void)snprintf(text, sizeof(text), "%s", why);
+	}
+	conn_reply_error(x->conn, status, id, NO_ANSWER, text);
 }
 
 void
@@ -216,10 +242,8 @@ exchanges_fail(struct session *s, int status, const char *why)
 	struct exchange *x;
 
 	while ((x = TAILQ_FIRST(&s->exchanges)) != NULL) {
-		struct ats_slice id = { x->id, strlen(x->id) };
-
 		if (x->conn != NULL && x->stream == 0)
-			conn_reply_error(x->conn, status, id, -32001, why);
+			fail(x, status, why);
 		else if (x->conn != NULL)
 			conn_stream_end(x->conn);
 		exchange_drop(x);

@@ -18,6 +18,7 @@ struct exchange {			/* a request that is not answered */
 	size_t n;
 	uint64_t stream, number;	/* 0: no event yet; of the last one */
 	bool first;			/* initialize */
+	bool sent;			/* it left for brain: it may have run */
 	bool listens, acked;		/* subscriptions/listen; it was told so */
 	struct event *timer;
 };
@@ -52,6 +53,7 @@ void exchange_go(struct exchange *x);
 bool exchange_begin_stream(struct exchange *x);
 /* All that are open, in the order of their coming. */
 void exchanges_send(struct session *s);
+/* Those that never left for brain with this status; the others may have run, and hear that. */
 void exchanges_fail(struct session *s, int status, const char *why);
 void exchange_answered(struct session *s, const struct said *said, struct ats_slice line);
 void exchange_progress(struct session *s, const struct said *said, struct ats_slice line);

@@ -10,6 +10,7 @@ import zlib
 
 import cli
 from cli import ALIASES, HTTP, MCP, NATIVE, PREFIX, Cli, ats
+from gate import Gate
 
 OURS = {"Bash", "BashOutput", "KillShell", "TaskOutput", "TaskStop", "Read", "Write", "Edit",
         "MultiEdit", "Glob", "Grep", "LS", "NotebookEdit"}
@@ -76,7 +77,7 @@ def _(home, wiring):
 
 @cli.test("calls in one message: those that only read run at the same time, others in turn")
 def _(home, wiring):
-    gate = cli.Gate(home)
+    gate = Gate(home)
     c = Cli(home, wiring)
     q, r = c.use(c.model.request(), "Bash", command="read x < go; echo went; exit 7",
                  run_in_background=True)

@@ -7,7 +7,8 @@ import signal
 
 import cli
 import kills
-from cli import ALIASES, HTTP, MCP, Cli, Gate, ats
+from cli import ALIASES, HTTP, MCP, Cli, ats
+from gate import Gate
 
 def pid_of(home, role):
     """The newest of that role; roles as in kills."""
@@ -110,6 +111,9 @@ def _(home, wiring):
 def _(home, wiring):
     c, _, q = prepare(home, wiring)
     kill(ats.find(c.process.pid, "atsctl")[-1])
+    # A call before the CLI has seen it fails as any that was under way; it says so.
+    q, r = c.use(q, "Bash", command="true")
+    ats.check(not r.is_error or "Connection closed" in r.text, r.text)
     is_same(home, c, q)
 
 

@@ -4,6 +4,7 @@
 process but brain, events, and what hostile bytes get for an answer."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -199,6 +200,40 @@ def _(home):
     ats.check(later.text("Bash", command="pwd").strip() == "/tmp", "the session is another one")
     forged = c.session[:-1] + ("0" if c.session[-1] != "0" else "1")
     ats.check(Client(server, forged).post("ping", {}).status == 404, "a forged id")
+
+
+@ats.test("404 is only for what never ran: a client sends that again")
+def _(home):
+    server = serve(home)
+    c = Client(server)
+    c.text("Bash", command="true")
+    c.conn.request(body=c.message("tools/call", {"name": "Bash", "arguments": {
+        "command": "echo x >> ran; sleep 1000"}}), session=c.session)
+    ats.until(lambda: os.path.exists(os.path.join(home.ws, "ran")), "it runs")
+    sleeps = home.pids("sleep 1000")
+    other = server.connect()
+    ats.check(other.ask("DELETE", session=c.session).status == 200, "DELETE")
+    a = c.conn.answer()
+    ats.check(a.status == 200 and "may have run" in a.json()["error"]["message"], a.body)
+    ats.equal(ats.wait_gone(sleeps), [])
+    a = c.post("tools/call", {"name": "Bash", "arguments": {"command": "echo x >> ran"}})
+    ats.check(a.status == 404, a.body)
+    # brain dies, and what it knew of the session with it
+    server.again()
+    c = Client(server)
+    c.text("Bash", command="true")
+    server.again()
+    again = Client(server, c.session)
+    again.conn.request(body=c.message("tools/call", {"name": "Bash", "arguments": {
+        "command": "echo y >> ran; sleep 1000"}}), session=c.session)
+    ats.until(lambda: home.read("ran") == b"x\ny\n", "it runs")
+    home.ctl("shutdown", code=0)
+    shutil.rmtree(os.path.join(home.state, "ats"))
+    home.start()
+    a = again.conn.answer()
+    ats.check(a.status == 200 and "may have run" in a.json()["error"]["message"], a.body)
+    ats.check(again.post("ping", {}).status == 404, "a session that nobody knows")
+    ats.equal(home.read("ran"), b"x\ny\n")
 
 
 @ats.test("many clients; strangers who say nothing keep nobody out; the end is an end")
