@@ -33,6 +33,7 @@
 #define DESTRUCTIVE ATS_HINT_DESTRUCTIVE
 #define IDEMPOTENT ATS_HINT_IDEMPOTENT
 #define DATA ATS_HINT_DATA
+#define CORE ATS_HINT_CORE
 #define PARAM(sym, member, wire, type, req, min, max, doc)
 #define END(sym)
 #define TOOL(sym, tool_name, tclass, tprofile, dt, mt, out, thints, tdoc)                \

@@ -117,6 +117,23 @@ mcp_ping(struct rpc *r)
 	rpc_end(r);
 }
 
+/* What Claude Code goes by besides the annotations. */
+static void
+write_meta(struct ats_json_w *w, const struct ats_tool_row *t)
+{
+	bool core = (t->hints & ATS_HINT_CORE) != 0, large = t->max_chars > NAMED_ANYWAY;
+
+	if (!core && !large)
+		return;
+	ats_json_w_object(w, "_meta");
+	if (core)
+		ats_json_w_bool(w, "anthropic/alwaysLoad", true);
+	if (large)
+		ats_json_w_u64(w, "anthropic/maxResultSizeChars",
+		    t->max_chars < NAMED_MOST ? t->max_chars : NAMED_MOST);
+	ats_json_w_end(w);
+}
+
 void
 mcp_tool_write(struct ats_json_w *w, const struct ats_tool_row *t)
 {
@@ -135,12 +152,7 @@ mcp_tool_write(struct ats_json_w *w, const struct ats_tool_row *t)
 	ats_json_w_bool(w, "idempotentHint", (t->hints & ATS_HINT_IDEMPOTENT) != 0);
 	ats_json_w_bool(w, "openWorldHint", false);
 	ats_json_w_end(w);
-	if (t->max_chars > NAMED_ANYWAY) {
-		ats_json_w_object(w, "_meta");
-		ats_json_w_u64(w, "anthropic/maxResultSizeChars",
-		    t->max_chars < NAMED_MOST ? t->max_chars : NAMED_MOST);
-		ats_json_w_end(w);
-	}
+	write_meta(w, t);
 	ats_json_w_end(w);
 }
 

@@ -48,7 +48,10 @@ def _(home):
     ats.equal(tools["Bash"]["annotations"]["readOnlyHint"], False)
     ats.equal(tools["Bash"]["annotations"]["destructiveHint"], True)
     ats.equal(tools["Grep"]["_meta"]["anthropic/maxResultSizeChars"], 500000)
-    ats.missing(tools["Bash"], "_meta")
+    ats.missing(tools["Bash"]["_meta"], "anthropic/maxResultSizeChars")
+    ats.missing(tools["KillShell"], "_meta")
+    ats.equal({n for n, t in tools.items() if t.get("_meta", {}).get("anthropic/alwaysLoad")},
+              {"Bash", "Read", "Write", "Edit", "Glob", "Grep"})
 
 
 @ats.test("methods and parameters that are not ours are refused with their codes")

@@ -41,7 +41,8 @@ START_TEST(mcp_tools_write_has_each_row_once)
 		ck_assert_int_eq(name.type, ATS_JSON_OBJECT);
 		ck_assert(ats_json_get(v.raw, "annotations", &name));
 		ck_assert(ats_json_get(v.raw, "_meta", &name) ==
-		    (ats_tool_rows[n].max_chars > 50000));
+		    (ats_tool_rows[n].max_chars > 50000 ||
+		        (ats_tool_rows[n].hints & ATS_HINT_CORE) != 0));
 		n++;
 	}
 	ck_assert_uint_eq(n, ATS_TOOL_COUNT);
