@@ -309,6 +309,7 @@ help:
 	@echo 'make fuzz-merge    takes what make fuzz found into the corpora'
 	@echo 'make bench         numbers'
 	@echo 'make docs          prints docs/gen from the tables'
+	@echo 'make npm           the archive of the npm package, in build/'
 	@echo 'make static        whether ats-hands and atsctl are'
 	@echo 'make install       into PREFIX=/usr/local below DESTDIR=; uninstall: takes it away'
 	@echo 'make clean'

@@ -165,6 +165,13 @@ lint: all $(DUMP)
 format-check:
 	$(Q)tests/lint/format.sh
 
+# The archive of the npm package, as it is published.
+.PHONY: npm
+npm:
+	$(Q)rm -rf $(BUILD)/npm-pack && mkdir -p $(BUILD)/npm-pack
+	$(Q)cp -r packaging/npm/. LICENSE $(BUILD)/npm-pack
+	$(Q)cd $(BUILD)/npm-pack && npm pack --silent --pack-destination .. > /dev/null
+
 # ---- what is installed ------------------------------------------------------------------
 static: $(BUILD)/ats-hands $(BUILD)/atsctl
 	@file -L $^ | grep -v 'statically linked' && exit 1 || echo 'static: $^'
