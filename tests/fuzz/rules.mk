@@ -7,6 +7,7 @@
 # ---- the files that a target aims at; its corpus must cover FUZZ_COVER percent of each ----
 AIM_canon := brain/policy/canon.c brain/policy/canon_number.c
 AIM_capture := hands/front/capture.c
+AIM_client := brain/client/answer.c brain/client/ctx.c
 AIM_edit := hands/fs/match_edit.c hands/fs/diff.c
 AIM_frame := common/frame.c proto/frames.c
 AIM_gateway_tool := brain/engine/gateway_tool.c
@@ -53,6 +54,7 @@ FUZZ_ENGINE := $(call fuzz_of,brain/engine)
 FUZZ_VAULT := $(call fuzz_of,brain/vault)
 FUZZ_HTTP := $(call fuzz_of,brain/http)
 FUZZ_GATEWAY := $(call fuzz_of,brain/gateway)
+FUZZ_CLIENT := $(call fuzz_of,brain/client)
 
 # ---- replayers: part of make check --------------------------------------------------------
 REPLAYS := $(FUZZ:%=$(O)/tests/fuzz/replay_%)
@@ -61,6 +63,7 @@ $(FUZZ_ENGINE:%=$(O)/tests/fuzz/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(O)/tests/fuzz/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(O)/tests/fuzz/replay_%): $(O)/libhttp.a
 $(FUZZ_GATEWAY:%=$(O)/tests/fuzz/replay_%): $(O)/libgateway.a
+$(FUZZ_CLIENT:%=$(O)/tests/fuzz/replay_%): $(O)/libclient.a
 $(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o \
     $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -70,7 +73,7 @@ $(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/r
 FUZZERS := $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
 # Allocations can be made to fail (common/fault.h): an input says which.
 FUZZ_CFLAGS := -I. -D_GNU_SOURCE -std=gnu17 -g -O1 -MMD -MP -DATS_FAULT \
-	-DATS_VERSION='"$(VERSION)"' -DATS_LIBEXECDIR='"$(LIBEXECDIR)"'
+	-DATS_VERSION='"$(VERSION)"' -DATS_LIBEXECDIR='"$(LIBEXECDIR)"' -DATS_BINDIR='"$(BINDIR)"'
 FUZZ_SANITIZE := -DATS_SANITIZE -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=undefined
 fuzz_objects = $(patsubst $(O)/%,$(BUILD)/fuzz/o/%,$(call existing,$(1)))
@@ -87,6 +90,8 @@ $(BUILD)/fuzz/libvault.a: $(call fuzz_objects,$(LIB_VAULT))
 	$(ar)
 $(BUILD)/fuzz/libgateway.a: $(call fuzz_objects,$(LIB_GATEWAY))
 	$(ar)
+$(BUILD)/fuzz/libclient.a: $(call fuzz_objects,$(LIB_CLIENT))
+	$(ar)
 $(BUILD)/fuzz/libhttp.a: $(call fuzz_objects,$(LIB_HTTP))
 	$(ar)
 $(FUZZ_HANDS:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhands.a
@@ -94,6 +99,7 @@ $(FUZZ_ENGINE:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhttp.a
 $(FUZZ_GATEWAY:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libgateway.a
+$(FUZZ_CLIENT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libclient.a
 $(FUZZERS): $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/o/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libcommon.a
 	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS_fault) -o $@ $(filter %.o,$^) \
 		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(BUILD)/fuzz/libcommon.a $(TEST_LIBS)
@@ -110,6 +116,7 @@ $(FUZZ_ENGINE:%=$(BUILD)/cover/replay_%): $(O)/libengine.a
 $(FUZZ_VAULT:%=$(BUILD)/cover/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/cover/replay_%): $(O)/libhttp.a
 $(FUZZ_GATEWAY:%=$(BUILD)/cover/replay_%): $(O)/libgateway.a
+$(FUZZ_CLIENT:%=$(BUILD)/cover/replay_%): $(O)/libclient.a
 cover_objects = $(patsubst %.c,$(BUILD)/cover/o/%.o,$(AIM_$(1)) tests/fuzz/fuzz_$(1).c \
 	tests/fuzz/replay_main.c common/fault.c)
 define cover_program
