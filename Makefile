@@ -153,8 +153,8 @@ GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(G
 ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
-HTTP := main options listen conn conn_out gate mcp message modern session exchange caller events link confine
-HTTP_O := $(COMMON_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
+HTTP := main options listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
+HTTP_O := $(COMMON_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
 	$(HTTP:%=brain/http/%.o)
 
 # libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.

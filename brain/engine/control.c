@@ -420,7 +420,7 @@ control_metrics(struct rpc *r)
 
 	if (rpc_params(r, NULL, 0, false) < 0)
 		return;
-	if (r->client->uid != geteuid()) {
+	if (r->client->uid != 0 && r->client->uid != r->e->brain_uid) {
 		(void)ats_err_set(&err, ATS_E_PERM, "metrics are for the user whose brain it is");
 		rpc_fail(r, &err);
 		return;

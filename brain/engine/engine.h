@@ -52,6 +52,7 @@ struct engine {
 	char state_dir[ATS_PATH_MAX];	/* ours */
 	char boxes_dir[ATS_PATH_MAX];	/* logs of hands, read only */
 	uint64_t started_us;
+	uint64_t brain_uid;	/* of the vault, which may be another user's than ours */
 	bool stopping;
 	bool idle;		/* what the vault was told last */
 };

@@ -31,6 +31,7 @@
 #include "brain/engine/vault_link.h"
 #include "brain/policy/rules.h"
 #include "common/clock.h"
+#include "common/fd.h"
 #include "common/log.h"
 
 #define PRUNE_S 3600
@@ -104,6 +105,7 @@ main(int argc, char **argv)
 	struct timeval each = { PRUNE_S, 0 };
 	struct options o;
 	struct ats_err err = { 0 };
+	uid_t brain;
 
 	/* Answers come and go in the heap: a mapping for each costs faults for all its pages. */
 	(void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -115,6 +117,9 @@ main(int argc, char **argv)
 	if (o.connect != NULL &&
 	    service_connect(o.connect, &notify, &o.vault_fd, &o.door_fd, &err) < 0)
 		ats_fatal("%s", err.text);
+	if (ats_fd_peer(o.vault_fd, &brain, NULL, NULL) < 0)
+		ats_fatal("whose brain this is cannot be seen");
+	e.brain_uid = brain;
 	e.started_us = ats_clock_us();
 	e.idle = true;			/* as the vault takes it of a new engine */
 	if (vault_link_settings(&e, o.vault_fd, &err) < 0)

@@ -11,6 +11,7 @@
 
 #include "brain/http/conn_private.h"
 #include "brain/http/mcp.h"
+#include "brain/http/metrics.h"
 #include "common/fd.h"
 
 #define READ_BYTES (64u << 10)
@@ -160,7 +161,10 @@ answer(struct conn *c)
 	/* The next one waits; but the peer's end must be seen. */
 	if (c->in.len > 0)
 		conn_read_on(c, false);
-	mcp_request(c->h, c, c->body.data, c->body.len);
+	if (c->req.metrics)
+		metrics_request(c->h->scraped, c);
+	else
+		mcp_request(c->h, c, c->body.data, c->body.len);
 }
 
 /* False: there is no whole head yet. */
@@ -394,5 +398,6 @@ conn_new(struct http *h, int fd, bool any_host)
 	c->reading = true;
 	TAILQ_INSERT_TAIL(&h->conns, c, link);
 	h->nconns++;
+	ats_metric_add(&h->metrics, ATS_METRIC_HTTP_CONNS_TOTAL, 0, 0, 1);
 	conn_wait(c, HEAD_S);
 }

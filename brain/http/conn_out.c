@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "brain/http/conn_private.h"
+#include "brain/http/metrics.h"
 #include "common/json.h"
 
 #define STREAM_HIGH (16u << 20)		/* events that nobody reads */
@@ -78,7 +79,10 @@ reason(int status)
 static int
 write_head(struct conn *c, int status, const char *session, const char *type, bool close)
 {
-	int rc = ats_buf_addf(&c->out, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\n", status,
+	int rc;
+
+	metrics_answered(c->h, status);
+	rc = ats_buf_addf(&c->out, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\n", status,
 	    reason(status));
 
 	if (rc == 0 && session != NULL)
@@ -88,7 +92,8 @@ write_head(struct conn *c, int status, const char *session, const char *type, bo
 	if (rc == 0 && status == 401)
 		rc = ats_buf_add_str(&c->out, "WWW-Authenticate: Bearer\r\n");
 	if (rc == 0 && status == 405)
-		rc = ats_buf_add_str(&c->out, "Allow: POST, GET, DELETE\r\n");
+		rc = ats_buf_add_str(&c->out, c->req.metrics ? "Allow: GET\r\n" :
+		    "Allow: POST, GET, DELETE\r\n");
 	if (rc == 0 && close)
 		rc = ats_buf_add_str(&c->out, "Connection: close\r\n");
 	return rc;

@@ -7,9 +7,10 @@
 #include <strings.h>
 
 #define PATH "/mcp"
+#define METRICS_PATH "/metrics"
 
 static bool
-has_token(const struct gate *g, const struct ats_http_head *h)
+has_token(const struct ats_secret *token, const struct ats_http_head *h)
 {
 	static const char scheme[] = "Bearer ";
 	unsigned count;
@@ -18,7 +19,7 @@ has_token(const struct gate *g, const struct ats_http_head *h)
 
 	if (count != 1 || v.n < n || strncasecmp(v.p, scheme, n) != 0)
 		return false;
-	return ats_secret_equal(g->token, v.p + n, v.n - n);
+	return ats_secret_equal(token, v.p + n, v.n - n);
 }
 
 static bool
@@ -187,6 +188,31 @@ judge_body(const struct gate *g, const struct ats_http_head *h, struct request *
 	return r->framing == ATS_HTTP_LENGTH && r->length > g->body_max ? 413 : 0;
 }
 
+static bool
+is_metrics(const struct gate *g, struct ats_http_text path)
+{
+	const char *query = memchr(path.p, '?', path.n);
+
+	if (query != NULL)
+		path.n = (size_t)(query - path.p);
+	return g->metrics_token != NULL && ats_http_text_is_exactly(path, METRICS_PATH);
+}
+
+static int
+judge_metrics(const struct ats_http_head *h, const char **ret_why)
+{
+	enum ats_http_framing framing;
+	struct ats_err err = { 0 };
+	uint64_t length;
+
+	*ret_why = "GET";
+	if (!ats_http_text_is_exactly(h->method, "GET"))
+		return 405;
+	*ret_why = "a body where none is wanted";
+	return ats_http_framing(h, &framing, &length, &err) < 0 ||
+	    (framing != ATS_HTTP_NONE && (framing != ATS_HTTP_LENGTH || length > 0)) ? 400 : 0;
+}
+
 int
 gate_judge(const struct gate *g, const struct ats_http_head *h, struct request *ret,
     const char **ret_why)
@@ -194,10 +220,10 @@ gate_judge(const struct gate *g, const struct ats_http_head *h, struct request *
 	struct ats_http_text path = h->target;
 	const char *query = memchr(path.p, '?', path.n);
 
-	*ret = (struct request){ .method = GATE_POST };
+	*ret = (struct request){ .method = GATE_POST, .metrics = is_metrics(g, path) };
 	ret->close = ats_http_lists(ats_http_field(h, "Connection", NULL), "close");
 	*ret_why = "Authorization: the bearer token is missing or another one";
-	if (!has_token(g, h))
+	if (!has_token(ret->metrics ? g->metrics_token : g->token, h))
 		return 401;
 	*ret_why = "Host: not a name of this server; --host allows more";
 	if (!host_is_ours(g, h))
@@ -205,6 +231,8 @@ gate_judge(const struct gate *g, const struct ats_http_head *h, struct request *
 	*ret_why = "Origin: not one that may ask; --origin allows more";
 	if (!origin_is_ours(g, h))
 		return 403;
+	if (ret->metrics)
+		return judge_metrics(h, ret_why);
 	if (query != NULL)
 		path.n = (size_t)(query - path.p);
 	*ret_why = "nothing is here; MCP is at " PATH;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What of a request can be judged by its head: who asks, from where, for what. Pure. The order
- * is: token (401), Host and Origin (403), path (404), method (405), the rest (400, 406, 413, 415),
+ * is: token (401; that of metrics for /metrics), Host and Origin (403), path (404), method (405), the rest (400, 406, 413, 415),
  * so that who has no token learns nothing else. */
 #ifndef ATS_HTTP_GATE_H
 #define ATS_HTTP_GATE_H
@@ -16,6 +16,7 @@
 
 struct gate {				/* all borrowed */
 	const struct ats_secret *token;
+	const struct ats_secret *metrics_token;		/* of /metrics; NULL: it is not there */
 	const char *const *hosts, *const *origins;	/* beside the names of loopback */
 	unsigned nhosts, norigins;
 	bool any_host;			/* of a Unix socket: no name leads to it */
@@ -26,6 +27,7 @@ struct request {
 	enum gate_method method;
 	char session[GATE_ID_MAX], event[GATE_EVENT_MAX], version[GATE_VERSION_MAX];
 	char name[GATE_NAME_MAX];	/* for requests that have no session by themselves */
+	bool metrics;			/* GET of /metrics, by its own token */
 	bool takes_json, takes_events;	/* of Accept */
 	bool close;			/* the connection ends with the answer */
 	bool expects;			/* 100-continue */

@@ -12,6 +12,7 @@
 #include "brain/http/gate.h"
 #include "brain/http/options.h"
 #include "common/secret.h"
+#include "proto/metrics.h"
 
 #define HTTP_CONNS_MAX 256u		/* at a time; at it the oldest that asks nothing goes */
 #define HTTP_HEAD_MAX 16384u		/* bytes of a request's head */
@@ -21,6 +22,7 @@
 struct event;
 struct event_base;
 struct conn;
+struct metrics;
 struct session;
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(session_list, session);
@@ -34,7 +36,9 @@ struct listener {
 struct http {
 	struct event_base *base;
 	const struct options *opt;
-	struct ats_secret *token;
+	struct ats_secret *token, *metrics_token;	/* the second NULL: no /metrics */
+	struct ats_metrics metrics;
+	struct metrics *scraped;
 	struct gate gate;
 	struct listener listeners[OPTIONS_LISTEN_MAX];
 	unsigned nlisteners;

@@ -15,6 +15,7 @@
 #include "brain/http/conn.h"
 #include "brain/http/http.h"
 #include "brain/http/listen.h"
+#include "brain/http/metrics.h"
 #include "brain/http/session.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -23,9 +24,9 @@
 #define TOKEN_MIN 32			/* bytes: as many as nobody guesses */
 #define TOKEN_MAX 4096
 
-/* The whole content but white space at its end. */
+/* The whole content but white space at its end. option: what names the file. */
 static int
-read_token(const char *path, struct ats_secret **ret, struct ats_err *err)
+read_token(const char *option, const char *path, struct ats_secret **ret, struct ats_err *err)
 {
 	int fd ATS_CLEANUP_FD = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char text[TOKEN_MAX + 1];
@@ -33,22 +34,41 @@ read_token(const char *path, struct ats_secret **ret, struct ats_err *err)
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return ats_err_sys(err, "--token-file: %s", path);
+		return ats_err_sys(err, "%s: %s", option, path);
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
-		return ats_err_set(err, ATS_E_PERM, "--token-file: %s must be a file of yours that "
-		    "nobody else reads (chmod 600)", path);
+		return ats_err_set(err, ATS_E_PERM, "%s: %s must be a file of yours that nobody "
+		    "else reads (chmod 600)", option, path);
 	n = ats_fd_read(fd, text, sizeof(text));
 	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == ' '))
 		n--;
 	if (n < TOKEN_MIN || n > TOKEN_MAX)
-		return ats_err_set(err, ATS_E_INVAL, "--token-file: %s: expected %d to %d bytes; "
-		    "openssl rand -hex 32 makes some", path, TOKEN_MIN, TOKEN_MAX);
+		return ats_err_set(err, ATS_E_INVAL, "%s: %s: expected %d to %d bytes; openssl "
+		    "rand -hex 32 makes some", option, path, TOKEN_MIN, TOKEN_MAX);
 	for (ssize_t i = 0; i < n; i++)
 		if (text[i] <= ' ' || text[i] > '~')
-			return ats_err_set(err, ATS_E_INVAL, "--token-file: %s: expected one line "
-			    "of visible ASCII", path);
+			return ats_err_set(err, ATS_E_INVAL, "%s: %s: expected one line of visible "
+			    "ASCII", option, path);
 	return ats_secret_new(text, (size_t)n, ret, err);
+}
+
+/* Who reads metrics may not use tools: with one token for both they could. */
+static int
+read_tokens(struct http *h, struct ats_err *err)
+{
+	const char *path = h->opt->metrics_token_file;
+	const void *bytes;
+	size_t n;
+	int rc = read_token("--token-file", h->opt->token_file, &h->token, err);
+
+	if (rc < 0 || path == NULL)
+		return rc;
+	rc = read_token("--metrics-token-file", path, &h->metrics_token, err);
+	if (rc < 0)
+		return rc;
+	bytes = ats_secret_bytes(h->metrics_token, &n);
+	return !ats_secret_equal(h->token, bytes, n) ? 0 : ats_err_set(err, ATS_E_INVAL,
+	    "--metrics-token-file: %s holds the token of --token-file; it must be another", path);
 }
 
 static const char *
@@ -91,11 +111,12 @@ make_parts(struct http *h, struct ats_err *err)
 	TAILQ_INIT(&h->conns);
 	TAILQ_INIT(&h->dead);
 	TAILQ_INIT(&h->sessions);
-	h->gate = (struct gate){ .token = h->token, .hosts = h->opt->hosts,
+	h->gate = (struct gate){ .token = h->token, .metrics_token = h->metrics_token, .hosts = h->opt->hosts,
 		.origins = h->opt->origins, .nhosts = h->opt->nhosts,
 		.norigins = h->opt->norigins, .body_max = h->opt->body_max };
 	h->base = event_base_new();
-	if (h->base == NULL)
+	h->scraped = metrics_new(h);
+	if (h->base == NULL || h->scraped == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	h->turn_end = event_new(h->base, -1, 0, on_turn_end, h);
 	h->sig_int = evsignal_new(h->base, SIGINT, on_signal, h);
@@ -112,11 +133,13 @@ free_parts(struct http *h)
 	sessions_free(h);
 	conns_free(h);
 	listen_close(h);
+	metrics_free(h->scraped);
 	event_free(h->turn_end);
 	event_free(h->sig_int);
 	event_free(h->sig_term);
 	event_base_free(h->base);
 	ats_secret_free(h->token);
+	ats_secret_free(h->metrics_token);
 }
 
 /* Who started it may wait for it: brain on its socket, a person at the output. */
@@ -150,7 +173,7 @@ main(int argc, char **argv)
 	h.opt = &opt;
 	ats_buf_init(&where, OPTIONS_LISTEN_MAX * ATS_ADDR_MAX);
 	opt.workspace = find_workspace(opt.workspace, &err);
-	if (opt.workspace == NULL || read_token(opt.token_file, &h.token, &err) < 0 ||
+	if (opt.workspace == NULL || read_tokens(&h, &err) < 0 ||
 	    listen_open(&h, &where, &err) < 0 || make_parts(&h, &err) < 0 ||
 	    confine_http(&h, &err) < 0) {
 		tell(&opt, (uint64_t)err.code, err.text);

@@ -17,6 +17,7 @@
 static const char usage_text[] =
     "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH]... [--workspace DIR]\n"
     "                [--runtime DIR] [--host NAME]... [--origin ORIGIN]...\n"
+    "                [--metrics-token-file FILE]\n"
     "\n"
     "MCP over Streamable HTTP at http://ADDRESS:PORT/mcp, for brain's sandbox of DIR.\n"
     "  --token-file FILE  what a client must send as Authorization: Bearer; 0600, 32 bytes\n"
@@ -26,6 +27,7 @@ static const char usage_text[] =
     "  --runtime DIR      where brain's sockets are\n"
     "  --host NAME        another Host that requests may name (behind a proxy)\n"
     "  --origin ORIGIN    a web page's origin that may ask; none when nothing is said\n"
+    "  --metrics-token-file FILE  another token, with which /metrics can be read and nothing else\n"
     "  --help, --version\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2)))
@@ -102,6 +104,7 @@ options_parse(int argc, char **argv, struct options *ret)
 		{ "runtime", required_argument, NULL, 'r' },
 		{ "host", required_argument, NULL, 'H' },
 		{ "origin", required_argument, NULL, 'o' },
+		{ "metrics-token-file", required_argument, NULL, 'm' },
 		{ "vault-fd", required_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -131,6 +134,9 @@ options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case 'o':
 			take_name("--origin", ret->origins, &ret->norigins, optarg);
+			break;
+		case 'm':
+			ret->metrics_token_file = optarg;
 			break;
 		case 'v':
 			ret->vault_fd = take_fd(optarg);

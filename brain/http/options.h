@@ -15,6 +15,7 @@ struct options {
 	unsigned nlisten;		/* 1 or more */
 	int vault_fd;			/* where brain waits to hear that it listens, or -1 */
 	const char *token_file, *workspace;
+	const char *metrics_token_file;	/* NULL: no /metrics */
 	char vault[ATS_PATH_MAX + 16], door[ATS_PATH_MAX + 16];	/* brain's sockets */
 	const char *hosts[OPTIONS_NAMES_MAX], *origins[OPTIONS_NAMES_MAX];
 	unsigned nhosts, norigins;

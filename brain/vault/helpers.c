@@ -87,7 +87,7 @@ children_start_credential(struct children *k, const struct credential_source *s,
 
 /* ---- ats-http -------------------------------------------------------------------------- */
 
-#define HTTP_ARGS (9 + 2 * 3 * ATS_CONF_STRV_MAX)
+#define HTTP_ARGS (11 + 2 * 3 * ATS_CONF_STRV_MAX)
 
 static void
 add_each(const char **argv, size_t *n, const char *option, const struct ats_conf_strv *list)
@@ -113,5 +113,9 @@ children_start_http(struct children *k, const struct config *conf, int vault_fd,
 	add_each(argv, &n, "--listen", &conf->http_listen);
 	add_each(argv, &n, "--host", &conf->http_hosts);
 	add_each(argv, &n, "--origin", &conf->http_origins);
+	if (conf->http_metrics_token_file[0] != '\0' && n + 2 < HTTP_ARGS) {
+		argv[n++] = "--metrics-token-file";
+		argv[n++] = conf->http_metrics_token_file;
+	}
 	return children_start_own(k, CHILD_HTTP, &what, "ats-http", ret_pid, err);
 }

@@ -71,10 +71,11 @@ config_check_http(const struct config *c, const char *name, const struct homes *
     struct ats_err *err)
 {
 	const char *token = c->http_token_file, *ws = c->http_workspace;
+	const char *metrics = c->http_metrics_token_file;
 	char real[ATS_PATH_MAX];
 
 	if (!config_has_http(c)) {
-		if (token[0] != '\0' || ws[0] != '\0' || c->http_hosts.n + c->http_origins.n > 0)
+		if (token[0] != '\0' || metrics[0] != '\0' || ws[0] != '\0' || c->http_hosts.n + c->http_origins.n > 0)
 			return wrong(err, name, "listen", "is missing, and without it nothing of "
 			    "\"http\" is used; \"127.0.0.1:8765\" is usual");
 		return 0;
@@ -87,12 +88,19 @@ config_check_http(const struct config *c, const char *name, const struct homes *
 		return wrong(err, name, "token_file", "must be the absolute path of a file that "
 		    "holds what clients send as Authorization: Bearer; openssl rand -hex 32 makes "
 		    "some");
+	if (metrics[0] != '\0' && (metrics[0] != '/' || strlen(metrics) >= ATS_PATH_MAX))
+		return wrong(err, name, "metrics_token_file", "must be an absolute path");
+	if (strcmp(metrics, token) == 0)
+		return wrong(err, name, "metrics_token_file", "must be another file than token_file");
 	if (ws[0] != '/')
 		return wrong(err, name, "workspace", "must be an absolute path");
 	if (workspace_check(homes, ws, real, err) < 0)
 		return ats_err_wrap(err, "%.200s: \"http.workspace\"", name);
 	if (lies_in(token, real) || lies_in(token, ws))
 		return wrong(err, name, "token_file", "must not lie in the workspace, whose "
+		    "sandbox could read it");
+	if (lies_in(metrics, real) || lies_in(metrics, ws))
+		return wrong(err, name, "metrics_token_file", "must not lie in the workspace, whose "
 		    "sandbox could read it");
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
+#define METRICS_TOKEN "metrics-metrics-metrics-metrics-"
 #define BODY_MAX (1u << 20)
 
 static const struct gate *
@@ -19,13 +20,15 @@ gate(void)
 		"https://app.example" };
 	static struct gate g = { .hosts = hosts, .origins = origins, .nhosts = 1, .norigins = 1,
 		.body_max = BODY_MAX };
-	char token[] = TOKEN;
+	char token[] = TOKEN, metrics[] = METRICS_TOKEN;
 
 	if (g.token == NULL) {
 		struct ats_secret *s;
 
 		FUZZ_CHECK(ats_secret_new(token, sizeof(token) - 1, &s, NULL) == 0);
 		g.token = s;
+		FUZZ_CHECK(ats_secret_new(metrics, sizeof(metrics) - 1, &s, NULL) == 0);
+		g.metrics_token = s;
 	}
 	return &g;
 }
@@ -166,6 +169,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		status = gate_judge(gate(), &h, &r, &why);
 		FUZZ_CHECK(status == 0 || (status >= 400 && status < 500 && why != NULL));
 		FUZZ_CHECK(r.framing != ATS_HTTP_LENGTH || status != 0 || r.length <= BODY_MAX);
+		/* Neither token opens the other's door. */
+		FUZZ_CHECK(status != 0 || memmem(text, n, r.metrics ? METRICS_TOKEN : TOKEN,
+		    sizeof(TOKEN) - 1) != NULL);
+		FUZZ_CHECK(!r.metrics || status != 0 || (r.framing == ATS_HTTP_NONE &&
+		    r.method == GATE_POST && r.session[0] == '\0'));
 		if (status == 0)
 			read_body(&h, (struct ats_slice){ text + n, in.n - n }, &r, piece);
 	}
