@@ -20,7 +20,8 @@ enum ats_script_step { SCRIPT_BUILD = 1, SCRIPT_PROBE = 2, SCRIPT_DESTROY = 3 };
 /* Of GATEWAY_TOOL and GW_TOOL: what a tool's maker says of it. */
 enum ats_gateway_flag {
 	GATEWAY_READ_ONLY = 1, GATEWAY_DESTRUCTIVE = 2, GATEWAY_IDEMPOTENT = 4,
-	GATEWAY_HIDDEN = 8		/* policy denies every call of it: no list has it */
+	GATEWAY_HIDDEN = 8,		/* policy denies every call of it: no list has it */
+	GATEWAY_ASKS = 16		/* a person is asked about every call */
 };
 /* Of GATEWAY_STATE. */
 enum ats_gateway_state {

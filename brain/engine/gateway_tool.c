@@ -184,7 +184,10 @@ gateway_tool_new(const char *gateway, const char *tool, const char *json, uint64
 enum ats_tool_class
 gateway_tool_class(const struct gateway_tool *t)
 {
-	return (t->flags & GATEWAY_READ_ONLY) != 0 ? ATS_CLASS_PURE : ATS_CLASS_NEVER;
+	/* A person is asked once: what waits for one goes on with the next engine, and is not
+	 * begun again by this one, whatever it does. */
+	return (t->flags & GATEWAY_READ_ONLY) != 0 && (t->flags & GATEWAY_ASKS) == 0 ?
+	    ATS_CLASS_PURE : ATS_CLASS_NEVER;
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

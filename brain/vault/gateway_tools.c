@@ -272,7 +272,8 @@ told_flags(const struct gateway *g, const struct gateway_tool *t)
 
 	/* Rules on tools of gateways are about names alone. */
 	policy_decide(g->v->conf->rules, &call, g->v->conf->gateway_policy, &d);
-	return t->flags | (d.effect == POLICY_DENY ? GATEWAY_HIDDEN : 0u);
+	return t->flags | (d.effect == POLICY_DENY ? GATEWAY_HIDDEN :
+	    d.effect == POLICY_ASK ? GATEWAY_ASKS : 0u);
 }
 
 int

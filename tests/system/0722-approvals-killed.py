@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A call that a person approves, and each process on its way killed at each step: it ends exactly
+once, as done, as not started, or as of an outcome that is not known, and what it says is so."""
+import json
+import os
+import re
+import signal
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+import kills
+from vault_rig import sha256
+
+# Says that it runs, ends when the test opens the FIFO.
+SCRIPT = """#!/bin/sh
+read -r line
+echo "$line" >> %(dir)s/ran
+read -r go < %(dir)s/go
+echo "did: $line"
+"""
+kills.ROLES["gateway"] = ("ats-gateway", "ats-spawner")
+TEXT = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
+
+
+class World:
+    def __init__(self, home):
+        if not os.path.exists(ats.program("ats-gateway")):
+            ats.skip("ats-gateway is not built")
+        self.home = home
+        script = os.path.join(home.dir, "script")
+        with open(script, "w", encoding="ascii") as f:
+            os.fchmod(f.fileno(), 0o755)
+            f.write(SCRIPT % {"dir": home.dir})
+        os.mkfifo(os.path.join(home.dir, "go"), 0o600)
+        tool = {"description": "d", "input": TEXT, "argv": [script]}
+        home.configure({"permissions": {"ask": ["box__reads"]}, "gateways": {"box": {
+            "kind": "command", "tools": {
+                "change": tool, "reads": dict(tool, read_only=True),
+                "ready": dict(tool, argv=["/bin/true"], permission="allow")}}}})
+        self.mcp = home.mcp()
+        self.mcp.initialize()
+        self.mcp.tool("box__ready", {"t": "x"})     # the gateway runs
+
+    def pid(self, role):
+        return kills.of_role(self.home, role)[-1]
+
+    def approvals(self):
+        v = ats.Vault(self.home.vault_path)
+        v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
+        out = []
+        while (m := v.recv())[0] != "OK":
+            out.append((m[2][0], m[2][6]))
+        v.close()
+        return out
+
+    def waits(self):
+        return ats.until(self.approvals, "it waits")[0]
+
+    def approve(self):
+        id, args = self.waits()
+        self.home.vault().ask("APPROVE", id, sha256(args), "terminal")
+
+    def runs(self, word):
+        try:
+            with open(os.path.join(self.home.dir, "ran"), encoding="ascii") as f:
+                return sum('"%s"' % word in x for x in f)
+        except FileNotFoundError:
+            return 0
+
+    def go(self):
+        """Lets what runs end; false when nothing does."""
+        try:
+            fd = os.open(os.path.join(self.home.dir, "go"), os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        os.write(fd, b"go\n")
+        os.close(fd)
+        return True
+
+    def audit(self, event):
+        path = os.path.join(self.home.state, "ats", "vault", "audit.jsonl")
+        with open(path, encoding="utf-8") as f:
+            return [x for x in map(json.loads, f) if x["event"] == event and
+                    x["tool"] != "box__ready"]
+
+
+def kill(w, role):
+    pid = w.pid(role)
+    os.kill(pid, signal.SIGKILL)
+    ats.equal(ats.wait_gone([pid], 30), [], role)
+
+
+class stopped:
+    """The process does not run within, if it is there; it goes on after it, if it is there yet."""
+
+    def __init__(self, w, role):
+        self.pid = w.pid(role)
+
+    def __enter__(self):
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def __exit__(self, *what):
+        try:
+            os.kill(self.pid, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+
+
+def before_the_ask(w, role, tool):
+    with stopped(w, "vault"):
+        i = w.mcp.send("tools/call", {"name": tool, "arguments": {"t": role}})
+        w.mcp.request("ping")           # the engine has read it
+        if role == "gateway":
+            os.kill(w.pid(role), signal.SIGKILL)
+        else:
+            kill(w, role)
+    return i, True
+
+
+def while_it_waits(w, role, tool):
+    i = w.mcp.send("tools/call", {"name": tool, "arguments": {"t": role}})
+    w.waits()
+    kill(w, role)
+    return i, True
+
+
+def before_it_is_run(w, role, tool):
+    i = w.mcp.send("tools/call", {"name": tool, "arguments": {"t": role}})
+    with stopped(w, "gateway"):
+        w.approve()
+        ats.until(lambda: w.audit("ordered"), "it is ordered")
+        kill(w, role)
+    return i, False
+
+
+def after_it_has_run(w, role, tool):
+    i = w.mcp.send("tools/call", {"name": tool, "arguments": {"t": role}})
+    w.approve()
+    ats.until(lambda: w.runs(role), "it runs")
+    with stopped(w, "engine"):
+        ats.until(w.go, "it waits for us")
+        ats.until(lambda: w.audit("ended"), "it has ended")
+        kill(w, role)
+    return i, False
+
+
+def end(w, i, may_wait):
+    """Its one answer. A person says yes once at most, and lets end what runs."""
+    said, over = [], threading.Event()
+
+    def person():
+        while not over.is_set():
+            try:
+                for id, args in w.approvals():
+                    if may_wait and not said:
+                        w.home.vault().ask("APPROVE", id, sha256(args), "terminal")
+                    elif id not in said:
+                        w.home.vault().ask("DENY", id, "again?", "terminal")
+                    said.append(id)
+            except (OSError, ats.Failure, ats.VaultError):
+                pass                    # it is just being started
+            w.go()
+            over.wait(0.02)
+    t = threading.Thread(target=person)
+    t.start()
+    try:
+        r = w.mcp.answer(i)["result"]
+    finally:
+        over.set()
+        t.join()
+    ats.check(len(said) <= may_wait, "asked %d times" % len(said))
+    return r
+
+
+def check(w, role, r):
+    said = "".join(c.get("text", "") for c in r["content"])
+    runs = w.runs(role)
+    if not r.get("isError"):
+        ats.equal((runs, said.strip()), (1, 'did: {"t":"%s"}' % role))
+        return "done"
+    if re.search("unknown|not known", said):
+        ats.check(runs <= 1, runs)
+        return "unknown"
+    ats.matches(said, "not started|before it started|not run")
+    ats.equal(runs, 0, said)
+    return "not started"
+
+
+CLIENT = """
+import json, os, subprocess, sys
+conf = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
+p = subprocess.Popen([conf["command"], *conf["args"]], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, env={**os.environ, **conf.get("env", {})})
+for id, method, params in ((1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                            "clientInfo": {"name": "t", "version": "1"}}),
+                           (2, "tools/call", {"name": sys.argv[1], "arguments": {"t": "shim"}})):
+    p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
+                               "params": params}) + "\\n").encode())
+    p.stdin.flush()
+for line in p.stdout:
+    if json.loads(line).get("id") == 2:
+        print(line.decode())
+"""
+
+
+def shim_killed(moment, tool):
+    """A caller in the sandbox that is gone: what waited is not asked about any more, what was
+    approved runs once at most."""
+    def one(home):
+        w = World(home)
+        home.write("client.py", CLIENT)
+        i = w.mcp.send("tools/call", {"name": "Bash", "arguments": {
+            "command": "python3 client.py %s" % tool}})
+        w.waits()
+        shim = [p for p in ats.find(home.brain_pid(), "shim") if "ats-hands" in ats.cmdline(p)]
+        ats.check(shim, "no shim")
+        if moment != "while it waits":
+            w.approve()
+            ats.until(lambda: w.runs("shim"), "it runs")
+        for p in shim:
+            os.kill(p, signal.SIGKILL)
+        text = "".join(c.get("text", "") for c in w.mcp.answer(i)["result"]["content"])
+        ats.missing(text, "did:")
+        if moment == "while it waits":
+            ats.until(lambda: not w.approvals(), "nobody is asked any more")
+            ats.until(lambda: w.audit("withdrawn"), "it is in the log")
+            ats.equal((w.runs("shim"), w.audit("ordered")), (0, []))
+        else:
+            ats.until(lambda: w.go() or w.audit("ended"), "its end")
+            ats.until(lambda: w.audit("ended"), "its end")
+            ats.equal((w.runs("shim"), len(w.audit("ended")), w.approvals()), (1, 1, []))
+    return one
+
+
+for moment in ("while it waits", "while it runs"):
+    for tool in ("box__change", "box__reads"):
+        ats.test("%s, %s: the shim is killed" % (tool[5:], moment))(shim_killed(moment, tool))
+# What it may end as, where more than that it is true is promised.
+ENDS = {
+    (before_the_ask, "engine"): {"done", "not started"},
+    # The vault may hear of its end after it has ordered.
+    (before_the_ask, "gateway"): {"done", "not started", "unknown"},
+    (while_it_waits, "engine"): {"done"},
+    (while_it_waits, "gateway"): {"done", "unknown"},
+    (before_it_is_run, "engine"): {"done"},
+    (before_it_is_run, "gateway"): {"unknown"},
+    (after_it_has_run, "engine"): {"done"},
+    (after_it_has_run, "gateway"): {"done", "unknown"},
+    (after_it_has_run, "vault"): {"unknown", "done"},
+}
+for moment in (before_the_ask, while_it_waits, before_it_is_run, after_it_has_run):
+    for role in ("vault", "engine", "gateway"):
+        for tool in ("box__change", "box__reads"):
+            def one(home, moment=moment, role=role, tool=tool):
+                w = World(home)
+                i, may_wait = moment(w, role, tool)
+                how = check(w, role, end(w, i, may_wait))
+                ends = ENDS.get((moment, role), {"done", "not started", "unknown"})
+                ats.check(how in ends, "%s is none of %s" % (how, sorted(ends)))
+                ats.check(w.runs(role) <= 1, "it ran twice")
+            ats.test("%s, %s: the %s is killed" % (tool[5:], moment.__name__.replace("_", " "),
+                                                  role))(one)
+
+
+if __name__ == "__main__":
+    ats.main()
