@@ -295,6 +295,7 @@ help:
 	@echo 'make check         unit tests, vectors, corpora, system tests'
 	@echo 'make check-unit    without the system tests; check-system: only those'
 	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'
+	@echo 'make check-packages  Debian packages on an empty Debian, units under systemd (root)'
 	@echo 'make check-diff    the search tools against git, ripgrep, fd and bash: minutes'
 	@echo 'make check-long    system tests with all their calls and gigabytes: minutes'
 	@echo 'make check-chaos   10,000 calls under kills, cut links, full disks: minutes (SEED=N)'
@@ -312,6 +313,8 @@ help:
 	@echo 'make npm           the archive of the npm package, in build/'
 	@echo 'make static        whether ats-hands and atsctl are'
 	@echo 'make install       into PREFIX=/usr/local below DESTDIR=; uninstall: takes it away'
+	@echo 'make dist          the tarball of the sources, the same bytes for the same commit'
+	@echo 'make deb           Debian packages, in build/deb (PREBUILT=build: of what is built)'
 	@echo 'make clean'
 	@echo
 	@echo 'Variables: BUILD=build VARIANT=release|debug|asan|fault DEVELOPER=1 (warnings are'

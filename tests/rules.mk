@@ -78,6 +78,11 @@ check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
 .PHONY: check-container
 check-container: $(BUILD)/ats-hands
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run -t 300 $(CONTAINERS)
+# The Debian packages on an empty Debian, and the units under a real systemd; as root, with
+# mmdebstrap and its mirror, or ATS_DEBIAN_ROOT.
+.PHONY: check-packages
+check-packages: all
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run -j 1 -t 300 $(wildcard tests/packages/[0-9]*)
 check-unit: tests
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(UNITS) $(REPLAYS)
 # The search tools against git, ripgrep, fd and bash, over more trees than check takes.
@@ -179,10 +184,15 @@ MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/agent-tool-server
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR ?= $(PREFIX)/lib/systemd/user
+SHAREDIR ?= $(PREFIX)/share/ats
 INCLUDEDIR ?= $(PREFIX)/include
 LIBDIR ?= $(PREFIX)/lib
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+COMPLETIONS := $(BASHDIR)/atsctl $(ZSHDIR)/_atsctl $(FISHDIR)/atsctl.fish
 # The units name the place of the programs: it is the one they are installed for.
 UNITS_SYSTEM := ats-brain.service ats-brain.socket ats-engine.service ats-engine.socket ats-hands@.service
 UNITS_USER := ats-brain.service ats-brain.socket
@@ -191,7 +201,7 @@ unit = sed 's|/usr/local/bin|$(BINDIR)|; s|/usr/local/libexec/ats|$(LIBEXECDIR)|
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
 		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
-		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
+		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) $(DESTDIR)$(SHAREDIR)/apparmor $(addprefix $(DESTDIR),$(BASHDIR) $(ZSHDIR) $(FISHDIR)) \
 		$(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
@@ -209,13 +219,19 @@ install: all
 		-e 's|@VERSION@|$(VERSION)|' packaging/libats.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc
 	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc
+	$(BUILD)/atsctl completion bash > $(DESTDIR)$(BASHDIR)/atsctl
+	$(BUILD)/atsctl completion zsh > $(DESTDIR)$(ZSHDIR)/_atsctl
+	$(BUILD)/atsctl completion fish > $(DESTDIR)$(FISHDIR)/atsctl.fish
+	chmod 644 $(addprefix $(DESTDIR),$(COMPLETIONS))
 	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
 	install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 docs/gen/*.md $(DESTDIR)$(DOCDIR)/docs/gen
 	$(foreach u,$(UNITS_SYSTEM),$(call unit,system,$(u),$(UNITDIR)) && ):
 	$(foreach u,$(UNITS_USER),$(call unit,user,$(u),$(USERUNITDIR)) && ):
-	install -m 644 packaging/systemd/ats.sysusers $(DESTDIR)$(SYSUSERSDIR)/ats.conf
-	install -m 644 packaging/systemd/ats.tmpfiles $(DESTDIR)$(TMPFILESDIR)/ats.conf
+	for p in ats-brain ats-hands; do install -m 644 packaging/systemd/$$p.sysusers \
+		$(DESTDIR)$(SYSUSERSDIR)/$$p.conf || exit 1; done
+	install -m 644 packaging/systemd/ats-brain.tmpfiles $(DESTDIR)$(TMPFILESDIR)/ats-brain.conf
+	install -m 644 packaging/apparmor/ats-hands $(DESTDIR)$(SHAREDIR)/apparmor/ats-hands
 # What install put there; give it the same PREFIX and DESTDIR. State of users stays.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,atsctl ats-brain ats-hands ats-http) \
@@ -227,8 +243,21 @@ uninstall:
 		$(addprefix $(DESTDIR)$(LIBDIR)/libats.,a so so.$(LIBATS_ABI) so.$(VERSION)) \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS_SYSTEM)) \
 		$(addprefix $(DESTDIR)$(USERUNITDIR)/,$(UNITS_USER)) \
-		$(DESTDIR)$(SYSUSERSDIR)/ats.conf $(DESTDIR)$(TMPFILESDIR)/ats.conf \
+		$(addprefix $(DESTDIR),$(COMPLETIONS)) \
+		$(addprefix $(DESTDIR)$(SYSUSERSDIR)/,ats-brain.conf ats-hands.conf) \
+		$(DESTDIR)$(TMPFILESDIR)/ats-brain.conf $(DESTDIR)$(SHAREDIR)/apparmor/ats-hands \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,README.md CHANGELOG.md LICENSE \
 		$(wildcard docs/*.md docs/gen/*.md))
-	rmdir $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
+	rmdir $(DESTDIR)$(SHAREDIR)/apparmor $(DESTDIR)$(SHAREDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
 		$(DESTDIR)$(DOCDIR) 2>/dev/null || :
+
+# ---- what is given out ------------------------------------------------------------------
+.PHONY: dist deb
+DIST := $(BUILD)/dist/agent-tool-server-$(VERSION).tar.gz
+dist:
+	$(Q)packaging/dist $(DIST) agent-tool-server-$(VERSION)
+	@echo $(DIST)
+# PREBUILT=build: with the programs that are there, instead of building them once more.
+deb: dist
+	$(Q)PREBUILT=$(if $(PREBUILT),$(abspath $(PREBUILT))) packaging/deb $(DIST) $(BUILD)/deb
+	@ls $(BUILD)/deb/*.deb

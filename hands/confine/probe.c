@@ -132,7 +132,7 @@ layers(struct probe *p, struct hands_options *o)
 	fact(p, box.status.facts, BOX_CG_MEMORY, "cgroup", groups.why[0] != '\0' ? groups.why :
 	    "there is no cgroup file system with a memory controller",
 	    "start the brain as a systemd service with Delegate=yes, as "
-	    "packaging/systemd/ats-brain.service does; in a container, limit its memory");
+	    "its unit for users does; in a container, limit its memory");
 	landlock_layer(p);
 	seccomp_layer(p);
 	p->facts = box.status.facts;

@@ -433,7 +433,7 @@ def _(home):
         ats.skip("no systemd-sysusers here, or not root")
     root = installed(home)
     os.makedirs(root + "/etc", exist_ok=True)
-    r = subprocess.run(["systemd-sysusers", "--root=" + root, "ats.conf"],
+    r = subprocess.run(["systemd-sysusers", "--root=" + root, "ats-brain.conf", "ats-hands.conf"],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     ats.equal(r.returncode, 0, r.stdout)
     with open(root + "/etc/passwd", encoding="ascii") as f:
@@ -445,7 +445,7 @@ def _(home):
         with open(os.path.join(root, "usr/lib/systemd/system", unit), encoding="ascii") as f:
             wanted |= {x.strip()[5:] for x in f if x.startswith("User=")}
     ats.equal(sorted(wanted), sorted(users))
-    r = subprocess.run(["systemd-tmpfiles", "--root=" + root, "--create", "ats.conf"],
+    r = subprocess.run(["systemd-tmpfiles", "--root=" + root, "--create", "ats-brain.conf"],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     ats.equal(r.returncode, 0, r.stdout)
     st = os.stat(root + "/run/ats")

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""make dist: the same bytes of the same commit, whoever makes it, wherever and when."""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+
+
+def git(*args, **kw):
+    return subprocess.run(["git", "-c", "safe.directory=*", *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=True, **kw).stdout
+
+
+def dist(tree, out, **env):
+    r = subprocess.run([os.path.join(tree, "packaging/dist"), out, "ats-1"],
+                       env=dict(os.environ, **env), stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, check=False, umask=int(env.pop("UMASK", "22"), 8))
+    ats.equal(r.returncode, 0, r.stdout)
+    with open(out, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+@ats.test("two tarballs of one commit are the same bytes, and hold what git knows")
+def _(home):
+    if not shutil.which("git") or not os.path.exists(os.path.join(ats.TOP, ".git")):
+        ats.skip("no git checkout")
+    trees = [os.path.join(home.dir, x) for x in ("one", "two")]
+    for tree, mask in zip(trees, (0o22, 0o77)):
+        git("clone", "-q", "--no-hardlinks", ats.TOP, tree, umask=mask)
+    for root, _, files in os.walk(trees[1]):
+        for f in files:
+            os.utime(os.path.join(root, f), (1, 1), follow_symlinks=False)
+    with open(os.path.join(trees[1], "not-known"), "w", encoding="ascii") as f:
+        f.write("left out\n")
+    tars = [os.path.join(home.dir, x + ".tar.gz") for x in ("one", "two")]
+    ats.equal(dist(trees[0], tars[0], TZ="UTC"),
+              dist(trees[1], tars[1], TZ="Asia/Tokyo", LC_ALL="C", UMASK="77"))
+    with tarfile.open(tars[1]) as t:
+        names = sorted(m.name for m in t)
+        ats.equal({(m.uid, m.gid, m.mtime, m.mode & 0o22) for m in t},
+                  {(0, 0, int(git("-C", trees[0], "log", "-1", "--format=%ct")), 0)})
+    ats.equal(names, sorted("ats-1/" + x for x in
+                            git("-C", trees[0], "ls-files").decode().splitlines()))
+
+
+ats.main()
