@@ -79,6 +79,8 @@ POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/po
 	brain/policy/approvals.o
 PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/tools.o proto/prove.o
 RELAYDIR_O := proto/relaydir.o proto/specs.o
+# hooks: their configuration, their matchers, what they answer
+HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) common/child.o common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
@@ -94,10 +96,11 @@ GW_CONFIG_O := proto/gateway_config.o proto/gateway_config_read.o proto/gateway_
 BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o brain/vault/credentials.o \
 	brain/vault/helpers.o brain/vault/gateway.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
+BRAIN_O += $(HOOKS_O)
 ENGINE := provider script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx dispatch \
 	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools toolset exec exec_stdin link link_hello main mcp mcp_list outcome permit proof relay rpc sandbox sandbox_log sandbox_net sessions sessions_table settings store \
 	store_calls store_sessions turns upgrade vault_link
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(RULES_O) common/secret.o proto/brain.o \
+ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
@@ -107,14 +110,14 @@ FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o
 	hands/tools/result.o hands/tools/change.o hands/tools/read.o hands/tools/read_lines.o hands/tools/read_kind.o \
 	hands/tools/notebook_show.o hands/tools/write.o hands/tools/edit.o \
 	hands/tools/edit_retry.o hands/tools/edit_text.o hands/tools/multi_edit.o \
-	hands/tools/notebook_edit.o hands/tools/ls.o
+	hands/tools/notebook_edit.o hands/tools/ls.o hands/tools/hooks.o
 # searching: Grep and Glob
 MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_class regex_words regex_tail walk walk_dir types filter \
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
 FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \
 	bash_image bash_notes bash_move exec exec_out exec_stdin exec_move background background_text background_move bash_output kill_shell \
-	task_output task_stop report record upgrade takeover calls_move shell_move spill_move gateway gateway_peer delivery
+	task_output task_stop hook report record upgrade takeover calls_move shell_move spill_move gateway gateway_peer delivery
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
 BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/launcher.o hands/init/places.o hands/init/tools_place.o hands/init/relay.o \
 	hands/init/accept.o hands/init/dialer.o hands/init/attach.o hands/init/goodbye.o \
@@ -130,7 +133,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/confine/cgroup_find.o
 SHIM := main rpc methods calls out relay_socket relay_dir
 SHIM_O := $(SHIM:%=hands/shim/%.o)
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(RELAYDIR_O) common/child.o \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) common/child.o \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_lines mcp_elicit mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
@@ -172,9 +175,9 @@ link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.sai
 	grep -Ev '$(STATIC_GLIBC)' $@.said >&2; rm -f $@.said; exit $$rc
 
 $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
-	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO))
+	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_PCRE))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
-	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
+	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE))
 $(O)/ats-gateway: $(addprefix $(O)/,$(GATEWAY_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_CURL))
 $(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))

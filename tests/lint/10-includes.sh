@@ -37,7 +37,7 @@ private 'json-c/|json\.h' 'common/(json|conf)[a-z_]*\.c'
 private 'seccomp\.h|sys/capability\.h|linux/seccomp\.h|linux/landlock\.h' '(common|hands)/confine/[a-z_]*\.[ch]'
 private 'curl/' 'brain/gateway/fetch[a-z_]*\.[ch]'
 private 'sqlite3\.h' 'brain/engine/store[a-z_]*\.[ch]'
-private 'pcre2\.h' 'hands/(match|shell|tools)/[a-z_]*\.[ch]'
+private 'pcre2\.h' '(hands/(match|shell|tools)/[a-z_]*|proto/hook_match)\.[ch]'
 private 'openssl/' 'common/(digest|tls|wire_tls)[a-z_]*\.c'
 private 'check\.h' 'none'
 

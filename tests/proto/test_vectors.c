@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "proto/hooks.h"
 #include "proto/tools.h"
 
 #define TEXT_MAX (32u << 20)
@@ -103,6 +104,10 @@ shape_of(const struct vector *v, const struct ats_frame_row *row)
 	for (i = 0; ats_ctx_shapes[i] != NULL; i++) {
 		if (strcmp(ats_ctx_shapes[i]->name, v->object) == 0)
 			return ats_ctx_shapes[i];
+	}
+	for (i = 0; ats_hook_shapes[i] != NULL; i++) {
+		if (strcmp(ats_hook_shapes[i]->name, v->object) == 0)
+			return ats_hook_shapes[i];
 	}
 	ck_abort_msg("%s: %s: no such shape", v->file, v->object);
 	return NULL;
@@ -337,6 +342,8 @@ START_TEST(every_field_has_a_good_and_a_bad_vector)
 		check_cover(&ats_frame_rows[i].shape);
 	for (i = 0; ats_ctx_shapes[i] != NULL; i++)
 		check_cover(ats_ctx_shapes[i]);
+	for (i = 0; ats_hook_shapes[i] != NULL; i++)
+		check_cover(ats_hook_shapes[i]);
 	for (i = 0; i < ATS_TOOL_COUNT; i++)
 		check_cover(&ats_tool_rows[i].input);
 }
