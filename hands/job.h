@@ -36,6 +36,7 @@ struct zygote_msg {
 #define JOB_TTY 16u
 #define JOB_SELFTEST 32u	/* run the confinement self-test, result text is its report */
 #define JOB_VALIDATE 64u	/* only the tool's checks; the json is a CALL_VALIDATE's */
+#define JOB_HOOKS 256u		/* the list of the workspace's hooks; the json is a CALL_HOOK's */
 #define JOB_INPUT 128u		/* stdin is the descriptor that comes with the head */
 struct job_head {
 	uint32_t json_len;

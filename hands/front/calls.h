@@ -73,6 +73,8 @@ ATS_NODISCARD int calls_on_validate(
     struct calls *t, const struct ats_frame *fr, struct ats_err *err);
 ATS_NODISCARD int calls_on_exec(
     struct calls *t, const struct ats_frame *fr, struct ats_err *err);
+ATS_NODISCARD int calls_on_hook(
+    struct calls *t, const struct ats_frame *fr, struct ats_err *err);
 void calls_on_cancel(struct calls *t, uint64_t id, bool timeout);
 void calls_on_ack(struct calls *t, uint64_t id);
 struct call *calls_find(const struct calls *t, uint64_t id);

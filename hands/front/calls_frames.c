@@ -6,6 +6,7 @@
 
 #include "hands/front/exec.h"
 #include "hands/front/front.h"
+#include "hands/front/hook.h"
 #include "hands/front/link.h"
 #include "hands/front/tool_call.h"
 
@@ -156,5 +157,26 @@ calls_on_exec(struct calls *t, const struct ats_frame *fr, struct ats_err *err)
 	if (m.has_deadline_ms)
 		call_deadline(c, m.deadline_ms > 0 ? m.deadline_ms : 1);
 	exec_start(c, &m);
+	return 0;
+}
+
+/* Of one that ran before nothing is kept: brain never sends it again. */
+int
+calls_on_hook(struct calls *t, const struct ats_frame *fr, struct ats_err *err)
+{
+	struct ats_msg_CALL_HOOK m;
+	struct call *c;
+	int rc = ats_msg_decode(&ats_frame_rows[ATS_FRAME_CALL_HOOK].shape, fr->json,
+	    fr->head.json_len, 0, &m, &t->f->arena, err);
+
+	if (rc < 0)
+		return rc;
+	if (is_duplicate(t, fr->head.call, 2))
+		return 0;
+	c = call_new(t, fr->head.call, m.session, 2);
+	if (c == NULL)
+		return 0;
+	call_deadline(c, m.deadline_ms > 0 ? m.deadline_ms : 1);
+	hook_start(c, &m);
 	return 0;
 }

@@ -162,6 +162,7 @@ send_ready(struct link *l)
 	m.has_fronts = true;
 	m.running = (struct ats_slice){ running.data, running.len };
 	m.shells = (struct ats_slice){ shells.data, shells.len };
+	m.hooks = m.has_hooks = front_report_hooks(f->report);
 	return link_send_msg(l, ATS_FRAME_READY, 0, &m);
 }
 

@@ -72,6 +72,12 @@ on_CALL_VALIDATE(struct link *l, const struct ats_frame *fr, struct ats_err *err
 }
 
 static int
+on_CALL_HOOK(struct link *l, const struct ats_frame *fr, struct ats_err *err)
+{
+	return calls_on_hook(l->f->calls, fr, err);
+}
+
+static int
 on_EVENT_STDIN(struct link *l, const struct ats_frame *fr, struct ats_err *err)
 {
 	struct ats_msg_EVENT_STDIN m;

@@ -11,6 +11,7 @@
 #include "hands/front/front.h"
 #include "hands/front/link.h"
 #include "hands/front/pool.h"
+#include "proto/msg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct report {
 	struct probe probes[3];
 	struct event timer;
 	bool done;
+	bool hooks;		/* what a read worker found in the workspace, see tools/hooks.h */
 	char why[320];		/* the first failure that has a reason */
 };
 
@@ -42,6 +44,12 @@ struct ats_slice
 front_report_json(const struct report *r)
 {
 	return (struct ats_slice){ r->probes[0].json.data, r->probes[0].json.len };
+}
+
+bool
+front_report_hooks(const struct report *r)
+{
+	return r->hooks;
 }
 
 static void
@@ -115,17 +123,32 @@ take_report(struct probe *p, const char *text, size_t n)
 		take_names(p, s);
 }
 
+/* A read worker's result has more to say than the report. */
+static void
+take_output(struct probe *p, const struct reply_head *h, const char *json)
+{
+	struct ats_msg_RESULT m;
+	struct ats_json_val v;
+
+	if (p->profile == ATS_PROFILE_READ &&
+	    ats_msg_decode(&ats_frame_rows[ATS_FRAME_RESULT].shape, json, h->json_len, 0, &m,
+		&p->r->f->arena, NULL) == 0 &&
+	    m.output.p != NULL && ats_json_get(m.output, "hooks", &v))
+		p->r->hooks = v.type == ATS_JSON_BOOL && v.b;
+}
+
 static void
 on_reply(void *ctx, const struct reply_head *h, const char *json, const char *payload)
 {
 	struct probe *p = ctx;
 	struct worker *w = p->w;
 
-	(void)json;
 	if (h->what == REPLY_STARTED || h->what == REPLY_PROGRESS)
 		return;
-	if (h->what == REPLY_RESULT)
+	if (h->what == REPLY_RESULT) {
+		take_output(p, h, json);
 		take_report(p, payload, h->payload_len);
+	}
 	p->w = NULL;
 	worker_release(w);
 	end_probe(p);
@@ -224,6 +247,7 @@ front_report_restore(struct report *r, struct ats_slice json)
 	if (rc == 0)
 		rc = ats_buf_add(&p->json, json.p, json.n);
 	r->done = rc == 0;
+	r->hooks = true;
 	return rc;
 }
 

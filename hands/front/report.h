@@ -23,5 +23,7 @@ void front_report_start(struct report *r);
 ATS_NODISCARD int front_report_restore(struct report *r, struct ats_slice json);
 /* The verified vector as JSON, after link_report_ready; valid until front_report_free. */
 struct ats_slice front_report_json(const struct report *r);
+/* Whether the workspace had settings then that may name hooks; unsure after a restore: yes. */
+bool front_report_hooks(const struct report *r);
 
 #endif

@@ -25,6 +25,7 @@
 struct tool_call {
 	struct call *c;
 	enum ats_profile profile;
+	uint32_t flags; /* JOB_* */
 	struct worker *w; /* NULL while it waits for one */
 	struct pool_waiter waiter;
 	struct ats_buf json, extra; /* the job, while it waits */
@@ -58,7 +59,7 @@ run(struct tool_call *t, struct worker *w, struct ats_slice json, struct ats_sli
 		.extra_len = (uint32_t)extra.n,
 		.call = t->c->id,
 		.deadline_us = t->c->deadline_us,
-		.flags = t->c->validate ? JOB_VALIDATE : 0,
+		.flags = t->flags,
 	};
 
 	if (worker_run(w, &worker_ops, t, &h, json.p, extra.p) < 0) {
@@ -95,6 +96,7 @@ make(struct call *c, enum ats_profile profile, tool_call_wrap *wrap, void *wrap_
 	}
 	t->c = c;
 	t->profile = profile;
+	t->flags = c->validate ? JOB_VALIDATE : 0;
 	t->waiter.got = on_worker;
 	t->waiter.ctx = t;
 	t->wrap = wrap;
@@ -128,6 +130,25 @@ tool_call_run(struct call *c, enum ats_profile profile, struct ats_slice json,
 
 	if (t != NULL)
 		start(t, json, extra);
+}
+
+void
+tool_call_hooks(struct call *c, struct ats_slice json, tool_call_wrap *wrap, void *wrap_ctx)
+{
+	struct tool_call *t = make(c, ATS_PROFILE_READ, wrap, wrap_ctx);
+
+	if (t == NULL)
+		return;
+	t->flags = JOB_HOOKS;
+	start(t, json, (struct ats_slice){ NULL, 0 });
+}
+
+void
+tool_call_forget(struct call *c)
+{
+	on_free(c);
+	c->ops = NULL;
+	c->part = NULL;
 }
 
 void
@@ -360,9 +381,7 @@ to_render(struct tool_call *t, struct worker *w, struct ats_slice delta,
 	struct call *c = t->c;
 	int fd = ats_steal_fd(&w->passed);
 
-	on_free(c);
-	c->ops = NULL;
-	c->part = NULL;
+	tool_call_forget(c);
 	render_start(c, fd, delta, payload);
 }
 

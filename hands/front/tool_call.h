@@ -36,6 +36,12 @@ tool_start tool_call_start;
 /* The same with data that front adds; wrap_ctx is taken (free). */
 void tool_call_run(struct call *c, enum ats_profile profile, struct ats_slice json,
     struct ats_slice extra, tool_call_wrap *wrap, void *wrap_ctx);
+/* The list of the workspace's hooks, see JOB_HOOKS; json is a CALL_HOOK's. */
+void tool_call_hooks(
+    struct call *c, struct ats_slice json, tool_call_wrap *wrap, void *wrap_ctx);
+/* In a wrap: the worker's part is over, and c goes on as another kind of call. wrap_ctx and what
+ * the wrap was given are gone after it, but for the result itself. */
+void tool_call_forget(struct call *c);
 /* Of a call whose bytes are wanted raw: more credit for them; their reader has gone. Others are
  * not meant. */
 ATS_NODISCARD int tool_call_on_window(struct front *f, uint64_t call, uint64_t bytes,

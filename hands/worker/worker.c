@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "hands/confine/selftest.h"
 #include "hands/init/roles.h"
+#include "hands/tools/hooks.h"
 #include "hands/tools/tool.h"
 #include "hands/worker/job.h"
 #include "hands/worker/warm.h"
@@ -330,10 +331,27 @@ run_tool(struct run *r)
 		   : tool_registry[ats_tool_id(row)]->run(&r->env, &r->input, &r->result);
 }
 
+/* With what the session's settings are: whether the workspace may have hooks. */
 static int
 run_selftest(struct run *r)
 {
+	if (r->z->confine->profile == ATS_PROFILE_READ && hooks_has_settings(r->z->roots[0]) &&
+	    ats_buf_add_str(&r->result.output, "{\"hooks\":true}") < 0)
+		return -ATS_E_NOMEM;
 	return selftest_run(r->z, &r->result.text);
+}
+
+static int
+run_hooks(struct run *r)
+{
+	struct ats_msg_CALL_HOOK m;
+	struct ats_err err = { 0 };
+
+	if (r->z->confine->profile != ATS_PROFILE_READ ||
+	    ats_msg_decode(&ats_frame_rows[ATS_FRAME_CALL_HOOK].shape, r->job.json,
+		r->job.head.json_len, 0, &m, &r->call_arena, &err) < 0)
+		return tool_fail(&r->result, ATS_E_PROTO, "%s", err.text);
+	return hooks_list(r->z->roots[0], m.event, m.name, &r->result.output);
 }
 
 /* ---- warming up ------------------------------------------------------------------ */
@@ -413,7 +431,9 @@ serve(struct run *r, char *small)
 	if (rc <= 0)
 		return;
 	begin = now_us();
-	rc = (r->job.head.flags & JOB_SELFTEST) != 0 ? run_selftest(r) : run_tool(r);
+	rc = (r->job.head.flags & JOB_SELFTEST) != 0 ? run_selftest(r) :
+	    (r->job.head.flags & JOB_HOOKS) != 0     ? run_hooks(r) :
+						       run_tool(r);
 	close_data(r);
 	if (rc < 0) {
 		reset(r);
