@@ -20,6 +20,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/mcp_list.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
@@ -118,6 +119,7 @@ make_parts(struct engine *e, const struct options *o)
 
 	e->events = events_new(e);
 	e->gateways = gateways_new(e);
+	e->hooks = hooks_new(e);
 	e->lists = mcp_lists_new(e);
 	e->boxes = sandboxes_new(e);
 	e->sessions = sessions_new(e);
@@ -125,7 +127,7 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->gateways == NULL || e->lists == NULL || e->boxes == NULL ||
+	if (e->events == NULL || e->gateways == NULL || e->hooks == NULL || e->lists == NULL || e->boxes == NULL ||
 	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
 	    e->provider == NULL || e->door == NULL)
 		ats_fatal("out of memory");
@@ -144,6 +146,8 @@ stop(struct engine *e)
 	arrivals_free(e->arrivals);
 	calls_free(e->calls);
 	e->calls = NULL;
+	hooks_free(e->hooks);
+	e->hooks = NULL;
 	gateways_free(e->gateways);
 	e->gateways = NULL;
 	sandboxes_free(e->boxes);

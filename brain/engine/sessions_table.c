@@ -12,6 +12,7 @@
 #include "brain/engine/call.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/store.h"
 #include "common/log.h"
@@ -134,6 +135,7 @@ sessions_close(struct sessions *t, const char *id)
 	box = s->box;
 	forget_dirty(t, s);
 	calls_session_closed(t->e->calls, s);
+	hooks_session_closed(t->e, s);
 	if (t->e->door != NULL)
 		door_session_closed(t->e->door, s);
 	if (store_session_drop(t->e->store, id, NULL) < 0)
