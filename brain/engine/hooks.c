@@ -5,6 +5,7 @@
 #include "brain/engine/hooks.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,21 +96,11 @@ hooks_wanted(const struct engine *e, enum hook_side side, const struct sandbox *
 	return false;
 }
 
-static size_t
-runs_count(const struct hooks *h)
-{
-	const struct hook_run *r;
-	size_t n = 0;
-
-	TAILQ_FOREACH(r, &h->runs, link)
-		n++;
-	return n;
-}
-
 static void
 run_free(struct hook_run *r)
 {
 	TAILQ_REMOVE(&r->h->runs, r, link);
+	r->h->nruns--;
 	if (r->timer != NULL)
 		event_free(r->timer);
 	ats_buf_done(&r->input);
@@ -125,7 +116,7 @@ hooks_run(struct engine *e, enum hook_side side, const struct hook_ask *ask, hoo
 	struct hook_run *r;
 	int rc;
 
-	if (runs_count(e->hooks) >= RUNS_MAX) {
+	if (e->hooks->nruns >= RUNS_MAX) {
 		(void)ats_err_set(err, ATS_E_FULL, "hooks of %u events run already", RUNS_MAX);
 		return NULL;
 	}
@@ -143,6 +134,7 @@ hooks_run(struct engine *e, enum hook_side side, const struct hook_ask *ask, hoo
 	(void)memccpy(r->session, ask->session->id, '\0', sizeof(r->session) - 1);
 	ats_buf_init(&r->input, ATS_HOOK_INPUT_MAX);
 	TAILQ_INSERT_TAIL(&e->hooks->runs, r, link);
+	e->hooks->nruns++;
 	r->name = strdup(ask->name);
 	rc = r->name == NULL ? -ATS_E_NOMEM : hook_input_write(ask, &r->input);
 	if (rc == -ATS_E_TOOBIG)
@@ -179,15 +171,17 @@ hook_run_end(struct hook_run *r, const struct hook_one *ones, size_t n)
 	void *ctx = r->ctx;
 	enum hook_side side = r->side;
 	struct hook_verdict v;
+	char quoted[300];
 
 	hook_verdict_init(&v);
 	for (size_t i = 0; i < n; i++) {
 		if (ones[i].end != HOOK_RAN && ones[i].end != HOOK_BLOCKED)
 			ats_log(ATS_LOG_WARN, "a hook failed",
-			    "session=%s event=%s hooks=%s index=%u code=%u ms=%llu why=\"%s\"",
+			    "session=%s event=%s hooks=%s index=%u code=%u ms=%llu why=%s",
 			    r->session, ats_hook_event_rows[r->event].name,
 			    side == HOOK_HOST ? "host" : "workspace", ones[i].index, ones[i].code,
-			    (unsigned long long)ones[i].ms, ones[i].why);
+			    (unsigned long long)ones[i].ms, ats_log_quote(quoted, sizeof(quoted),
+			    ones[i].why, strlen(ones[i].why)));
 		hook_verdict_add(&v, side, r->event, &ones[i]);
 	}
 	run_free(r);
@@ -199,10 +193,8 @@ void
 hook_run_fail(struct hook_run *r, const char *why)
 {
 	struct hook_one one = { .end = HOOK_FAILED };
-	char quoted[sizeof(one.why)];
 
-	(void)ats_log_quote(quoted, sizeof(quoted), why, strlen(why));
-	memcpy(one.why, quoted, sizeof(one.why));
+	(void)snprintf(one.why, sizeof(one.why), "%s", why);
 	hook_run_end(r, &one, 1);
 }
 

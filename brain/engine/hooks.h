@@ -131,7 +131,7 @@ struct hooks {
 	struct ats_map *hosts;		/* number -> struct hook_host that runs */
 	struct ats_map *boxes;		/* id of a CALL_HOOK -> struct hook_run */
 	uint64_t number;		/* of the last one of the configuration */
-	size_t running;
+	size_t running, nruns;
 	bool flushing;
 	TAILQ_HEAD(, hook_host) waiting;
 	TAILQ_HEAD(, hook_run) runs;

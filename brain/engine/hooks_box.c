@@ -213,7 +213,7 @@ log_note(const struct sandbox *box, struct ats_slice output)
 	char quoted[400];
 
 	if (ats_json_get(output, "note", &v) && v.type == ATS_JSON_STRING && v.raw.n > 2)
-		ats_log(ATS_LOG_WARN, "settings of a workspace", "sandbox=%s note=\"%s\"", box->id,
+		ats_log(ATS_LOG_WARN, "settings of a workspace", "sandbox=%s note=%s", box->id,
 		    ats_log_quote(quoted, sizeof(quoted), v.raw.p + 1, v.raw.n - 2));
 }
 

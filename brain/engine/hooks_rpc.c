@@ -27,11 +27,17 @@ struct hook_asked {
 	char id[];			/* raw */
 };
 
+/* Before it is answered: an answer may end the client, and with it what it waits for. */
 static void
-drop(struct hooks *h, struct hook_asked *a)
+take_out(struct hooks *h, struct hook_asked *a)
 {
 	TAILQ_REMOVE(&h->asked, a, link);
 	a->client->lists--;
+}
+
+static void
+asked_free(struct hook_asked *a)
+{
 	hooks_cancel(a->run);
 	hook_verdict_done(&a->sum);
 	free(a->given);
@@ -57,7 +63,10 @@ answer(struct hooks *h, struct hook_asked *a)
 {
 	struct rpc r = { .e = h->e, .client = a->client, .id = { a->id, a->id_len } };
 	const struct hook_verdict *v = &a->sum;
-	struct ats_json_w *w = rpc_begin(&r);
+	struct ats_json_w *w;
+
+	take_out(h, a);
+	w = rpc_begin(&r);
 
 	ats_json_w_str(w, "decision", ats_hook_decision_name(v->decision));
 	write_text(w, "reason", &v->reason);
@@ -71,7 +80,7 @@ answer(struct hooks *h, struct hook_asked *a)
 		ats_json_w_raw(w, NULL, v->report.data, v->report.len);
 	ats_json_w_end(w);
 	rpc_end(&r);
-	drop(h, a);
+	asked_free(a);
 }
 
 /* The higher decision wins; texts are put together; what replaces is the later one's. */
@@ -227,27 +236,31 @@ hooks_client_gone(struct client *c)
 
 	for (a = c->lists == 0 || h == NULL ? NULL : TAILQ_FIRST(&h->asked); a != NULL; a = next) {
 		next = TAILQ_NEXT(a, link);
-		if (a->client == c)
-			drop(h, a);
+		if (a->client != c)
+			continue;
+		take_out(h, a);
+		asked_free(a);
 	}
 }
 
 void
 hooks_session_closed(struct engine *e, const struct session *s)
 {
-	struct hook_asked *a, *next;
+	struct hook_asked *a = e->hooks == NULL ? NULL : TAILQ_FIRST(&e->hooks->asked);
+	struct ats_err err = { 0 };
+	struct rpc r = { .e = e };
 
-	for (a = e->hooks == NULL ? NULL : TAILQ_FIRST(&e->hooks->asked); a != NULL; a = next) {
-		struct ats_err err = { 0 };
-		struct rpc r = { .e = e };
-
-		next = TAILQ_NEXT(a, link);
-		if (a->session != s)
+	(void)ats_err_set(&err, ATS_E_CANCELLED, "the session was closed");
+	while (a != NULL) {
+		if (a->session != s) {
+			a = TAILQ_NEXT(a, link);
 			continue;
-		(void)ats_err_set(&err, ATS_E_CANCELLED, "the session was closed");
+		}
+		take_out(e->hooks, a);
 		r.client = a->client;
 		r.id = (struct ats_slice){ a->id, a->id_len };
 		rpc_fail(&r, &err);
-		drop(e->hooks, a);
+		asked_free(a);
+		a = TAILQ_FIRST(&e->hooks->asked);	/* others may have gone with it */
 	}
 }
