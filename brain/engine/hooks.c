@@ -138,7 +138,7 @@ hooks_run(struct engine *e, enum hook_side side, const struct hook_ask *ask, hoo
 	r->name = strdup(ask->name);
 	rc = r->name == NULL ? -ATS_E_NOMEM : hook_input_write(ask, &r->input);
 	if (rc == -ATS_E_TOOBIG)
-		rc = ats_err_set(err, ATS_E_TOOBIG, "hooks read at most %u bytes, and this has more",
+		rc = ats_err_set(err, ATS_E_TOOBIG, "hooks read at most %u bytes, this has more",
 		    ATS_HOOK_INPUT_MAX);
 	else if (rc < 0)
 		rc = ats_err_set(err, -rc, "%s", ats_err_text(rc));

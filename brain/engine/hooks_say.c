@@ -30,7 +30,8 @@ add_result_text(const struct outcome *o, struct ats_buf *out)
 		    HOOKS_RESPONSE_MAX);
 	ats_json_iter_init(&it, o->blocks);
 	while (rc == 0 && ats_json_next(&it, &key, &v)) {
-		if (!ats_json_get(v.raw, "len", &len) || ats_json_to_u64(&len, &n) < 0 || n > rest.n)
+		if (!ats_json_get(v.raw, "len", &len) || ats_json_to_u64(&len, &n) < 0 ||
+		    n > rest.n)
 			return -ATS_E_FIELD;
 		if (ats_json_member_is(v.raw, "type", "text") &&
 		    out->len + n <= HOOKS_RESPONSE_MAX)
@@ -277,7 +278,8 @@ report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
     enum hook_end end, const char *why)
 {
 	static const char *const names[] = { [HOOK_RAN] = "ok", [HOOK_BLOCKED] = "blocked",
-		[HOOK_FAILED] = "failed", [HOOK_TIMED_OUT] = "timeout", [HOOK_NOT_RUN] = "not_run" };
+		[HOOK_FAILED] = "failed", [HOOK_TIMED_OUT] = "timeout",
+		[HOOK_NOT_RUN] = "not_run" };
 	size_t mark = v->report.len;
 	struct ats_json_w w;
 	int rc = mark > 0 ? ats_buf_add_char(&v->report, ',') : 0;

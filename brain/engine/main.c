@@ -127,7 +127,8 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->events == NULL || e->gateways == NULL || e->hooks == NULL || e->lists == NULL || e->boxes == NULL ||
+	if (e->events == NULL || e->gateways == NULL || e->hooks == NULL || e->lists == NULL ||
+	    e->boxes == NULL ||
 	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
 	    e->provider == NULL || e->door == NULL)
 		ats_fatal("out of memory");

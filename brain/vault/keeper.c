@@ -187,7 +187,8 @@ compare(const void *a, const void *b)
 static void __attribute__((noreturn))
 keeper_main(const struct ats_hook *h, const char *workspace, const int from[3], pid_t parent)
 {
-	int fds[3] = { from[0], from[1], from[2] }, keep[4] = { STDERR_FILENO, fds[0], fds[1], fds[2] };
+	int fds[3] = { from[0], from[1], from[2] };
+	int keep[4] = { STDERR_FILENO, fds[0], fds[1], fds[2] };
 	struct ats_err err = { 0 };
 	int code, signals;
 	pid_t hook;

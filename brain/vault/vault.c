@@ -118,8 +118,8 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 		engine_on_started(v, m);
 	else if (engine)
 		engine_on_exited(v, m->u[1], m->u[2]);
-	else if (!scripts_on_spawner(v, m) && !hooks_on_spawner(v, m) && !gateway_on_spawner(v, m) &&
-	    !credentials_on_spawner(v, m))
+	else if (!scripts_on_spawner(v, m) && !hooks_on_spawner(v, m) &&
+	    !gateway_on_spawner(v, m) && !credentials_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	if (engine && m->type == ATS_MSG_EXITED) {
 		if (v->stopping)

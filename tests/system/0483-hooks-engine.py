@@ -78,6 +78,23 @@ def one(out=b"", err=b"", **more):
             "blocks": False, **more}
 
 
+@ats.test("the schema has the events and members of the table")
+def schema(home):
+    with open(os.path.join(ats.TOP, "proto/schema/hooks.json"), encoding="utf-8") as f:
+        defs = json.load(f)["$defs"]
+    rows = ats.def_rows("proto/hooks.def")
+    ats.equal(defs["event"]["enum"], [ats.def_string(a[2]) for m, a in rows if m == "HOOK_EVENT"])
+    for name, more in (("hook_out", []), ("hook_specific", ["updatedToolOutput",
+                                                            "updatedMCPToolOutput"])):
+        ats.equal(list(defs[name]["properties"]),
+                  [ats.def_string(a[2]) for m, a in rows if m == "FIELD" and
+                   a[0] == name.upper()] + more)
+        for _, a in rows:
+            if a[0] == name.upper() and len(a) > 3 and a[3] == "ENUM":
+                ats.equal(defs[name]["properties"][ats.def_string(a[2])]["enum"],
+                          ats.def_string(a[6]).split(":")[0].split("|"))
+
+
 @ats.test("without hooks nothing is asked; with one of another tool neither")
 def quiet(home):
     r = Rig(home, [(PRE, "Read"), (POST, "^R")])
