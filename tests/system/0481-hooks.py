@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+import http_client
 
 
 def hook(command, **more):
@@ -122,6 +123,21 @@ def denies(home):
     ats.equal(home.ctl("exec", "--", "echo", "a b", code=0).stdout, b"a b\n")
 
 
+@ats.test("over HTTP and from a terminal it is the same")
+def doors(home):
+    home.configure({"hooks": {"PreToolUse": [
+        group("Bash", "grep -q forbidden && { echo not this >&2; exit 2; }; exit 0")]}})
+    home.start()
+    c = http_client.Client(http_client.Server(home))
+    r = c.tool("Bash", command="echo forbidden > made")
+    ats.equal(r["isError"], True)
+    ats.contains(r["content"][0]["text"], "PreToolUse:Bash hook refused this call: not this")
+    ats.equal(c.text("Bash", command="echo fine").strip(), "fine")
+    a = home.call("Bash", code=125, command="echo forbidden > made")
+    ats.equal((a["outcome"], a["code"]), ("not_started", "denied"))
+    ats.equal(os.listdir(home.ws), [])
+
+
 @ats.test("PreToolUse rewrites: the tool's schema and the rules judge what came of it")
 def rewrites(home):
     home.configure({"permissions": {"deny": ["Bash(touch:*)"]}, "hooks": {"PreToolUse": [
@@ -233,7 +249,7 @@ def never_weaker(home):
     ats.check(not os.path.exists(os.path.join(home.ws, "made")), "it ran")
 
 
-@ats.test("workspace hooks can be switched off, and host hooks are read at the start only")
+@ats.test("workspace hooks can be switched off")
 def switched_off(home):
     home.write(".claude/settings.json", json.dumps({"hooks": {
         "PreToolUse": [group("*", "exit 2")]}}))
