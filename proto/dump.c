@@ -13,6 +13,7 @@
 #include "common/ipc.h"
 #include "proto/brain.h"
 #include "proto/gateway_config.h"
+#include "proto/hooks.h"
 #include "proto/tools.h"
 
 static const char *const type_names[] = {
@@ -162,6 +163,27 @@ dump_ctx(void)
 }
 
 static int
+dump_hooks(void)
+{
+	size_t i;
+
+	dump_head("Hooks", "proto/hooks.def",
+	    "Events, and what is read of a hook's answer. [HOOKS](../HOOKS.md) says what for.");
+	printf("\n| event | matcher looks at | when |\n|---|---|---|\n");
+	for (i = 0; i < ATS_HOOK_EVENTS; i++) {
+		const struct ats_hook_event_row *r = &ats_hook_event_rows[i];
+
+		printf(r->matched[0] != '\0' ? "| `%s` | `%s` | %s |\n" : "| `%s` | %s | %s |\n",
+		    r->name, r->matched, r->doc);
+	}
+	for (i = 0; ats_hook_shapes[i] != NULL; i++) {
+		printf("\n## %s\n\n%s\n", ats_hook_shapes[i]->name, ats_hook_shapes[i]->doc);
+		print_fields(ats_hook_shapes[i]);
+	}
+	return 0;
+}
+
+static int
 dump_errors(void)
 {
 	dump_head("Errors", "proto/errors.def",
@@ -228,6 +250,14 @@ static const struct {
 	    "ended"),
 	LIMIT("what is said of one tool", ATS_GW_TOOL_JSON_MAX, "bad_config; of an MCP server "
 	    "left out"),
+	LIMIT("hooks of a configuration, or of a workspace", ATS_HOOKS_MAX, "bad_config; of a "
+	    "workspace left out"),
+	LIMIT("hooks of a workspace that run for one event", 16, "the others do not run"),
+	LIMIT("hooks of the configuration that run at a time", 32, "the next waits"),
+	LIMIT("what a hook reads", ATS_HOOK_INPUT_MAX, "the call is refused"),
+	LIMIT("standard output of a hook", ATS_HOOK_STDOUT_MAX, "the rest is dropped, and it has "
+	    "failed"),
+	LIMIT("standard error of a hook", ATS_HOOK_STDERR_MAX, "the rest is dropped"),
 	LIMIT("descriptors in one message", ATS_FD_PASS_MAX, "all are closed (protocol)"),
 };
 
@@ -269,7 +299,8 @@ main(int argc, char **argv)
 		int (*dump)(void);
 	} docs[] = {
 		{ "frames", dump_frames }, { "tools", dump_tools }, { "errors", dump_errors },
-		{ "ctx", dump_ctx }, { "config", dump_config }, { "limits", dump_limits },
+		{ "ctx", dump_ctx }, { "hooks", dump_hooks },
+		{ "config", dump_config }, { "limits", dump_limits },
 		{ "methods", dump_methods }, { "commands", dump_commands },
 		{ "metrics", dump_metrics }, { "log", dump_log },
 		{ "events", dump_events }, { "audit", dump_audit },

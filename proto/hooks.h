@@ -39,7 +39,7 @@ struct ats_hook {
 	enum ats_hook_event event;
 	char *matcher;			/* owned; NULL: all */
 	char *command;			/* owned; for a shell, or the program when nargs > 0 */
-	char **args;			/* owned; with the program first, and a NULL last; or NULL */
+	char **args;			/* owned; the program first, a NULL last; or NULL */
 	size_t nargs;
 	uint64_t timeout_ms;
 	bool blocks;			/* onFailure: "block" */

@@ -160,7 +160,7 @@ DUMP := $(O)/proto/dump
 $(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/proto/dump_metrics.o $(O)/proto/dump_client.o \
 	$(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CRYPTO)
-GEN := frames tools errors ctx config limits methods commands audit metrics log events
+GEN := frames tools errors ctx hooks config limits methods commands audit metrics log events
 docs: $(DUMP)
 	$(Q)for d in $(GEN); do $(DUMP) $$d > docs/gen/$$d.md || exit 1; done
 	$(Q)$(DUMP) audit.schema > proto/schema/audit.json

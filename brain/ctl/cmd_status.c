@@ -110,6 +110,7 @@ write_summary(struct ats_json_w *w, struct ats_slice vault, struct ats_slice eng
 	copy(w, "answers_kept", engine, "journal_rows");
 	copy(w, "http", vault, "http");
 	copy(w, "gateways", vault, "gateways");
+	copy(w, "hooks", engine, "hooks");
 	copy(w, "sandboxes", engine, "sandboxes");
 	copy(w, "sessions", engine, "sessions");
 	copy(w, "calls", engine, "calls");

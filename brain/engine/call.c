@@ -17,6 +17,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/link.h"
 #include "brain/engine/observe.h"
 #include "brain/engine/sessions.h"
@@ -139,6 +140,7 @@ call_drop(struct call *c)
 		if (c->abandoned && c->box->abandoned > 0)
 			c->box->abandoned--;
 	}
+	hooks_call_done(c);
 	exec_free(c->exec);
 	gateway_call_done(c);
 	event_free(c->timer);
@@ -305,6 +307,10 @@ call_cancel(struct call *c)
 		exec_drain_stop(c->exec);	/* c may be gone */
 		return;
 	}
+	if (c->state == CALL_HOOKED) {
+		hooks_call_cancel(c);
+		return;
+	}
 	if (c->state == CALL_ASKED) {
 		gateway_cancel(c);		/* the same */
 		return;
@@ -330,6 +336,11 @@ calls_session_closed(struct calls *t, struct session *s)
 			continue;
 		if (c->uncommitted || c->abandoned) {
 			c->session = NULL;
+			continue;
+		}
+		if (c->state == CALL_HOOKED) {
+			hooks_call_cancel(c);
+			pos = 0;
 			continue;
 		}
 		if (c->asked != NULL) {

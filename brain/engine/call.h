@@ -20,6 +20,7 @@ struct asked;
 struct engine;
 struct exec;
 struct gateway_tool;
+struct hook_run;
 struct ats_msg_EVENT_PROGRESS;
 struct sandbox;
 struct session;
@@ -69,6 +70,7 @@ enum call_state {
 	CALL_SENT,	/* hands has it */
 	CALL_RESUMED,	/* of an engine before this one; what became of it shows at READY */
 	CALL_ASKED,	/* the vault decides about it, or its gateway runs it (gateway.h) */
+	CALL_HOOKED,	/* hooks run before it, or after it (hooks.h) */
 	CALL_ENDING,	/* an exec whose result is here and whose output is not yet taken */
 };
 
@@ -83,6 +85,9 @@ struct call {
 	struct gateway_tool *gateway;	/* held */
 	struct asked *asked;		/* owned: the vault was asked about it, or NULL */
 	struct exec *exec;		/* owned */
+	struct hook_run *hooks;		/* owned: of CALL_HOOKED */
+	struct outcome *held;		/* owned: its end, while hooks run after it, or NULL */
+	struct ats_buf *hook_context;	/* owned: what hooks have to say to the agent, or NULL */
 	char *key;			/* owned: session ":" key of the client, or NULL */
 	char *input;			/* owned, arguments; NULL for CALL_RESUMED */
 	size_t input_len;
@@ -102,6 +107,9 @@ struct call {
 	bool validate;			/* only the tool's checks */
 	bool asks;			/* a check: a person would be asked before it runs */
 	bool permitted;			/* a person has said that the sandbox may run it */
+	bool hooked_host, hooked_box;	/* hooks of the configuration, of the workspace have run */
+	bool hook_asks;			/* one wants a person to decide */
+	bool hook_allows;		/* those of the configuration do not: no rule need ask */
 	bool in_queue;
 	bool looked_at;			/* path and timeout_ms are those of the input */
 	bool waits_turn;		/* another call on its file comes first */

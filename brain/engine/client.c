@@ -14,6 +14,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/mcp_list.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/upgrade.h"
@@ -100,6 +101,7 @@ client_drop(struct client *c, const char *why)
 	shut(c);
 	door_bury(c->e->door, c);
 	mcp_lists_client_gone(c);
+	hooks_client_gone(c);
 	call_asker_gone(&c->asker);
 	upgrade_client_gone(c);
 	c->session = NULL;

@@ -15,6 +15,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/observe.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
@@ -181,7 +182,7 @@ static void
 write_call(struct ats_json_w *w, const struct call *c)
 {
 	static const char *const states[] = { "queued", "running", "resumed", "asked",
-		"ending" };
+		"hooks", "ending" };
 	uint64_t now = ats_clock_us();
 	char id[32];
 
@@ -241,6 +242,7 @@ control_status(struct rpc *r)
 	ats_json_w_u64(w, "calls_in_flight", calls_count(r->e->calls));
 	ats_json_w_u64(w, "journal_rows", store_rows(r->e->store));
 	ats_json_w_u64(w, "approvals_waiting", gateway_waiting(r->e, r->client->uid));
+	hooks_write(w, r->e->hooks);
 	write_sessions(r, w);
 	write_boxes(r, w);
 	write_calls(r, w);

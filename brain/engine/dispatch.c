@@ -12,6 +12,7 @@
 #include "brain/engine/ctx.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/link.h"
 #include "brain/engine/observe.h"
 #include "brain/engine/permit.h"
@@ -190,8 +191,11 @@ try_send(struct call *c)
 {
 	struct timeval again = { 0, FULL_AGAIN_US };
 	struct ats_err err = { 0 };
-	int rc = send_call(c, &err);
+	int rc;
 
+	if (c->e->hooks_on && hooks_before_send(c))
+		return true;
+	rc = send_call(c, &err);
 	if (rc == 0)
 		return true;
 	if (rc == -ATS_E_FULL || rc == -ATS_E_EOF) {
@@ -220,6 +224,8 @@ dispatch_submit(struct call *c)
 	struct sandbox *box = c->box;
 
 	c->state = CALL_QUEUED;
+	if (c->e->hooks_on && hooks_before(c))
+		return;
 	if (!permit_check(c))
 		return;
 	if (!turns_take(c)) {
@@ -239,6 +245,14 @@ dispatch_ready(struct call *c)
 {
 	enqueue(c, false);
 	event_active(c->box->retry, EV_TIMEOUT, 0);
+}
+
+void
+dispatch_again(struct call *c)
+{
+	enqueue(c, true);
+	sandbox_want(c->box);
+	dispatch_next(c->box);
 }
 
 void
@@ -356,7 +370,8 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 	} else {
 		c->has_result = true;
 		s = c->session;
-		call_finish(c, &o);
+		if (!e->hooks_on || !hooks_after(c, &o))
+			call_finish(c, &o);
 		if (s != NULL)
 			sessions_touch(e->sessions, s);	/* c is gone */
 	}

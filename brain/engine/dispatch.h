@@ -14,6 +14,8 @@ struct ats_msg_RESULT;
 void dispatch_submit(struct call *c);
 /* Its turn has come (turns.h): it is sent soon. */
 void dispatch_ready(struct call *c);
+/* Its turn goes on, after hooks have run: it is the next to be sent. */
+void dispatch_again(struct call *c);
 /* Sends what waits while there is room; call it when the sandbox became ready or a result
  * came. */
 void dispatch_next(struct sandbox *box);

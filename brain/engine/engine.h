@@ -15,6 +15,7 @@ struct door;
 struct event_base;
 struct events;
 struct gateways;
+struct hooks;
 struct mcp_lists;
 struct observed;
 struct policy_rules;
@@ -40,6 +41,8 @@ struct engine {
 	struct calls *calls;
 	struct events *events;
 	struct gateways *gateways;
+	struct hooks *hooks;
+	bool hooks_on;		/* there may be one: calls look */
 	struct mcp_lists *lists;
 	struct policy_rules *rules;	/* of permissions; NULL: there are none */
 	struct door *door;

@@ -16,6 +16,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/exec_stdin.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/link.h"
 #include "common/chan.h"
 #include "common/fd.h"
@@ -173,6 +174,23 @@ exec_new(struct engine *e, const struct exec_ask *ask, struct exec **ret, struct
 	return 0;
 }
 
+int
+exec_set_command(struct exec *x, const char *command)
+{
+	const char *const words[] = { "sh", "-c", command };
+	const struct exec_ask ask = { .argv = words, .nargv = ATS_ARRAY_LEN(words) };
+	char **old = x->argv;
+	size_t n = x->nargv;
+	int rc;
+
+	x->nargv = 0;
+	rc = copy_argv(x, &ask);
+	for (size_t i = 0; i < n; i++)
+		free(old[i]);
+	free(old);
+	return rc;
+}
+
 /* The link reads header and payload apart only while somebody has a use for it. */
 static void
 count(struct exec *x, bool on)
@@ -319,7 +337,7 @@ finish(struct exec *x)
 		call_fail(c, OUTCOME_DONE, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
 		    "%s: the data were not taken to their end; they are not whole",
 		    c->timed_out ? "timed out" : "cancelled");
-	else
+	else if (!x->e->hooks_on || !hooks_after(c, &x->outcome))
 		call_finish(c, &x->outcome);
 }
 

@@ -23,6 +23,8 @@ struct exec_ask {
 ATS_NODISCARD int exec_new(struct engine *e, const struct exec_ask *ask, struct exec **ret,
     struct ats_err *err);
 void exec_free(struct exec *x);	/* NULL is fine; closes the pipes */
+/* Before it was sent: a shell runs command instead of its words. */
+ATS_NODISCARD int exec_set_command(struct exec *x, const char *command);
 uint64_t exec_window_size(const struct exec *x);	/* first credit of its output */
 /* Fills CALL_EXEC but for ctx, session and deadline. */
 void exec_fill(const struct exec *x, struct ats_msg_CALL_EXEC *m);

@@ -11,6 +11,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/observe.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -93,6 +94,7 @@ try_tell(struct asked *a)
 		ask.tool = a->tool != NULL ? a->tool : c->gateway->name;
 		ask.args.p = a->args != NULL ? a->args : c->input;
 		ask.args.n = a->args != NULL ? strlen(a->args) : c->input_len;
+		ask.strict = c->hook_asks;
 		rc = vault_link_gateway_ask(c->e, &ask);
 		if (rc < 0)
 			return rc;
@@ -181,8 +183,11 @@ void
 gateway_submit(struct call *c)
 {
 	struct ats_err err = { 0 };
-	int rc = gateway_tool_check(c->gateway, (struct ats_slice){ c->input, c->input_len }, &err);
+	int rc;
 
+	if (c->e->hooks_on && hooks_before(c))
+		return;
+	rc = gateway_tool_check(c->gateway, (struct ats_slice){ c->input, c->input_len }, &err);
 	if (c->validate) {
 		say_valid(c, &err);
 		return;

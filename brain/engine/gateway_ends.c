@@ -12,6 +12,7 @@
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/observe.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"
 #include "common/clock.h"
@@ -105,7 +106,8 @@ take_result(struct call *c, const struct outcome *o)
 	c->has_result = true;
 	if (call_class(c) == ATS_CLASS_PURE)
 		gateway_ack(c);
-	call_finish(c, &with);
+	if (!c->e->hooks_on || !hooks_after(c, &with))
+		call_finish(c, &with);
 }
 
 /* c may be gone after it. */
@@ -212,7 +214,7 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 			    (unsigned long long)id);
 		return;
 	}
-	if (c->uncommitted)
+	if (c->uncommitted || c->state == CALL_HOOKED)
 		return;
 	adopt(c);
 	if (state == GATEWAY_WAITS) {
@@ -287,7 +289,7 @@ gateway_on_result(struct engine *e, const char *gateway, const struct ats_msg_RE
 	rc = dispatch_read_outcome(m, f, &o, err);
 	if (rc < 0)
 		return rc;
-	if (c->uncommitted)
+	if (c->uncommitted || c->state == CALL_HOOKED)
 		return 0;	/* acknowledged when it is written */
 	if (c->abandoned) {
 		gateway_ack(c);

@@ -12,6 +12,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/relay.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/upgrade.h"
@@ -164,6 +165,7 @@ on_READY(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_RE
 	free(box->confinement);
 	box->confinement = text;
 	take_program(box, m);
+	box->may_have_hooks = m->has_hooks && m->hooks;
 	rc = read_running(m->running, ids, &n, err);
 	if (rc == 0) {
 		box->state = SANDBOX_READY;
@@ -179,9 +181,13 @@ on_RESULT(struct sandbox *box, const struct ats_frame *f, const struct ats_msg_R
     struct ats_err *err)
 {
 	struct call *c = ats_map_get(box->sent, f->head.call);
+	int rc;
 
 	if (c != NULL)
 		return dispatch_result(c, m, f, err);
+	rc = hooks_on_result(box, m, f, err);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
 	if (ats_map_del(box->ghosts, f->head.call) == NULL)
 		return ats_err_set(err, ATS_E_PROTO, "a result for a call that nobody made");
 	link_ack(box, f->head.call);

@@ -19,6 +19,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/mcp_list.h"
 #include "brain/engine/observe.h"
 #include "brain/engine/options.h"
@@ -54,6 +55,7 @@ make_parts(struct engine *e, const struct options *o)
 	e->observed = calloc(1, sizeof(*e->observed));
 	e->events = events_new(e);
 	e->gateways = gateways_new(e);
+	e->hooks = hooks_new(e);
 	e->lists = mcp_lists_new(e);
 	e->boxes = sandboxes_new(e);
 	e->sessions = sessions_new(e);
@@ -61,7 +63,7 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->observed == NULL || e->events == NULL || e->gateways == NULL ||
+	if (e->observed == NULL || e->events == NULL || e->gateways == NULL || e->hooks == NULL ||
 	    e->lists == NULL || e->boxes == NULL ||
 	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
 	    e->provider == NULL || e->door == NULL)
@@ -81,6 +83,8 @@ stop(struct engine *e)
 	arrivals_free(e->arrivals);
 	calls_free(e->calls);
 	e->calls = NULL;
+	hooks_free(e->hooks);
+	e->hooks = NULL;
 	gateways_free(e->gateways);
 	e->gateways = NULL;
 	sandboxes_free(e->boxes);

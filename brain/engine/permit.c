@@ -4,6 +4,7 @@
  * from the vault, which has read them as we do. */
 #include "brain/engine/permit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "brain/engine/ctx.h"
@@ -94,7 +95,7 @@ permit_check(struct call *c)
 	struct policy_decision d;
 	struct ats_err err = { 0 };
 
-	if (c->e->rules == NULL)
+	if (c->e->rules == NULL && !c->hook_asks)
 		return true;
 	if (c->tool != NULL && c->session != NULL)
 		turns_look_at_input(c);		/* which file it is is settled from here on */
@@ -105,10 +106,13 @@ permit_check(struct call *c)
 	case POLICY_ASK:
 		break;
 	default:
-		return true;
+		if (!c->hook_asks)
+			return true;
+		(void)snprintf(d.why, sizeof(d.why), "a hook wants it");
+		break;
 	}
 	c->asks = c->validate;
-	if (c->validate || c->permitted)
+	if (c->validate || c->permitted || (c->hook_allows && !c->hook_asks))
 		return true;
 	if (ask_person(c, &err) < 0)
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "A person would have to approve this "
@@ -126,7 +130,8 @@ permit_check_again(struct call *c, struct ats_err *err)
 	    c->tool->profile != ATS_PROFILE_READ)
 		return 0;
 	effect = decide(c, &d);
-	if (effect == POLICY_ALLOW || (effect == POLICY_ASK && (c->permitted || c->validate)))
+	if (effect == POLICY_ALLOW || (effect == POLICY_ASK &&
+	    (c->permitted || c->validate || (c->hook_allows && !c->hook_asks))))
 		return 0;
 	return ats_err_set(err, ATS_E_DENIED, "the working directory has changed since it was "
 	    "asked for, and policy says otherwise there (%s)", d.why);

@@ -19,6 +19,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/observe.h"
@@ -380,6 +381,7 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 	link_cut(box);
 	observe_count(box->e, ATS_METRIC_SANDBOX_LOST);
 	box->state = SANDBOX_DYING;
+	hooks_box_lost(box);
 	/* Where hands was reached again and again it is not given up, only after a pause each. */
 	if (!early && resumes && box->failures > half)
 		box->failures = half;
@@ -543,6 +545,7 @@ sandbox_on_ready(struct sandbox *box)
 	timer_in(box, box->e->set.heartbeat_ms);
 	observe_count(box->e, ATS_METRIC_SANDBOX_READY);
 	say(box, "sandbox.ready", NULL);
+	hooks_box_ready(box, box->may_have_hooks);
 	upgrade_ready(box);
 	box->tools_due = true;
 	gateways_want(box->e->gateways);

@@ -75,6 +75,8 @@ struct sandbox {
 	char last_error[1024];
 	struct provided *provided;	/* of scripts (provider.c), or NULL */
 	struct relay relay;		/* calls that programs in it ask for */
+	bool may_have_hooks;		/* of READY */
+	uint64_t hook_events;		/* that its workspace may have hooks for */
 	bool tools_due, tools_told;	/* control.tools is to be sent; was, once */
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };

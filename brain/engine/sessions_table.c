@@ -13,6 +13,7 @@
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/store.h"
 #include "common/log.h"
@@ -137,6 +138,7 @@ sessions_close(struct sessions *t, const char *id)
 	events_emit(t->e, s->uid, "session.closed", s->id, box->id, 0, NULL);
 	forget_dirty(t, s);
 	calls_session_closed(t->e->calls, s);
+	hooks_session_closed(t->e, s);
 	if (t->e->door != NULL)
 		door_session_closed(t->e->door, s);
 	if (store_session_drop(t->e->store, id, NULL) < 0)

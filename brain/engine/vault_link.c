@@ -16,6 +16,7 @@
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/permit.h"
 #include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
@@ -228,6 +229,11 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 	case ATS_MSG_GATEWAY_STATE:
 		gateway_on_state(e, m->u[0], m->u[1], m->u[2], m->s[3], m->s[4]);
 		return 0;
+	case ATS_MSG_HOOK:
+		return hooks_on_conf(e, m->u[0], m->u[1], m->u[2], m->s[3], m->u[4]);
+	case ATS_MSG_HOOK_ENDED:
+		hooks_on_ended(e, m->u[0], m->u[1], m->u[2], m->s[3]);
+		return 0;
 	case ATS_MSG_SCRIPT_ENDED:
 		scripts_on_ended(e, m->u[0], m->u[1], m->u[2]);
 		return 0;
@@ -286,7 +292,7 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		answer_session(v);
 	if (v->answer.due)
 		return;
-	if (!gateway_flush(v->e) && event_add(v->writable, NULL) < 0)
+	if ((!hooks_flush(v->e) || !gateway_flush(v->e)) && event_add(v->writable, NULL) < 0)
 		stop(v, "no memory");
 	else if (event_add(v->readable, NULL) < 0)
 		stop(v, "no memory");
@@ -436,6 +442,12 @@ vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 		return -ATS_E_AGAIN;
 	if (filed && (fd = file_of(ask->args)) < 0)
 		return -ATS_E_NOMEM;
+	if (ask->strict) {
+		int rc = ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_STRICT, 0, NULL, 0, ask->id);
+
+		if (rc < 0)
+			return rc;
+	}
 	return ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_ASK, 0, &fd, filed, ask->id,
 	    ask->limit_ms, ask->session, ask->tool, filed ? "" : ask->args.p);
 }
@@ -461,6 +473,22 @@ vault_link_gateway_broken(struct engine *e, const char *gateway, uint64_t genera
 		check(ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_BROKEN, 0, NULL, 0, gateway,
 		          generation),
 		    "gateway broken");
+}
+
+int
+vault_link_run_hook(struct engine *e, uint64_t number, uint64_t index, const char *session,
+    const int fds[3])
+{
+	return e->vault == NULL ? -ATS_E_EOF :
+	    ats_brain_send(e->vault->fd, ATS_MSG_RUN_HOOK, 0, fds, 3, number, index, session);
+}
+
+void
+vault_link_kill_hook(struct engine *e, uint64_t number)
+{
+	if (e->vault != NULL)
+		check(ats_brain_send(e->vault->fd, ATS_MSG_KILL_HOOK, 0, NULL, 0, number),
+		    "kill hook");
 }
 
 void

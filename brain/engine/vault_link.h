@@ -28,6 +28,7 @@ void vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t gen
 void vault_link_idle(struct engine *e, bool idle);
 struct gateway_ask {			/* all borrowed */
 	uint64_t id, limit_ms;
+	bool strict;			/* a person is to decide, whatever allows it */
 	const char *session, *tool;
 	struct ats_slice args;		/* NUL-terminated */
 };
@@ -37,6 +38,10 @@ ATS_NODISCARD int vault_link_gateway_cancel(struct engine *e, uint64_t call);
 ATS_NODISCARD int vault_link_gateway_list(struct engine *e, const char *gateway);
 void vault_link_gateway_broken(struct engine *e, const char *gateway, uint64_t generation);
 /* gateway_flush is called when the socket takes messages again. */
+/* A hook of the configuration; fds (borrowed) become its stdin, stdout and stderr. -ATS_E_AGAIN. */
+ATS_NODISCARD int vault_link_run_hook(struct engine *e, uint64_t number, uint64_t index,
+    const char *session, const int fds[3]);
+void vault_link_kill_hook(struct engine *e, uint64_t number);
 void vault_link_want_room(struct engine *e);
 
 #endif

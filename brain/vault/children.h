@@ -14,6 +14,7 @@
 #define CHILD_GATEWAY "gateway-"	/* and its name */
 #define CHILD_CREDENTIAL "credential-"	/* and its name */
 #define CHILD_HTTP "http"
+#define CHILD_HOOK "hook-"		/* and a number */
 #define CHILD_ID_MAX 48
 #define CHILD_LOG_MARK "ats-brain: the command is started\n"
 #define CHILDREN_MAX 1100		/* over limits.sandboxes */
@@ -23,13 +24,14 @@ struct config;
 struct credential_source;
 struct gateway_source;
 
-enum child_env { ENV_COMMAND = 1, ENV_GATEWAY = 2, ENV_CREDENTIAL = 4 };
+enum child_env { ENV_COMMAND = 1, ENV_GATEWAY = 2, ENV_CREDENTIAL = 4, ENV_HOOK = 8 };
 struct child {
 	char id[CHILD_ID_MAX];
 	pid_t pid;
 	int pidfd;
 	bool group;			/* a command of the user's: ends with all of its group */
 	bool leaves;			/* but after success what it started goes on */
+	bool keeper;			/* of a hook (keeper.h): SIGTERM ends both */
 	int dial;			/* where a dialer leaves its result (dialer.h); else -1 */
 	struct child *next;
 };

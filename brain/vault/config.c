@@ -159,6 +159,20 @@ check_rules(const struct config *c, struct ats_err *err)
 	return 0;
 }
 
+static int
+read_hooks(struct config *c, const char *name, struct ats_err *err)
+{
+	struct ats_slice text = { c->hooks_json, c->hooks_json == NULL ? 0 :
+	    strlen(c->hooks_json) };
+	struct ats_err why = { 0 };
+	int rc;
+
+	if (text.p == NULL)
+		return 0;
+	rc = ats_hooks_read(&c->hooks, "hooks", text, true, &why);
+	return rc < 0 ? ats_err_set(err, why.code, "%.200s: %.300s", name, why.text) : 0;
+}
+
 int
 config_parse(struct config *ret, const char *name, const char *text, size_t len,
     const struct homes *homes, struct ats_err *err)
@@ -176,6 +190,8 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 		rc = config_check_http(ret, name, homes, err);
 	if (rc == 0)
 		rc = config_read_permissions(ret, name, err);
+	if (rc == 0)
+		rc = read_hooks(ret, name, err);
 	if (rc == 0) {
 		rc = sources_read(&ret->sources, ret->credentials_json, ret->gateways_json, err);
 		if (rc == 0)
@@ -242,6 +258,7 @@ config_done(struct config *c)
 {
 	policy_rules_free(c->rules);
 	c->rules = NULL;
+	ats_hooks_done(&c->hooks);
 	sources_done(&c->sources);
 	ats_conf_done(config_rows, config_nrows, c);
 }

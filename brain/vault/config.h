@@ -14,6 +14,7 @@
 #include "common/conf.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "proto/hooks.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
 #define CONFIG_TEXT_MAX (60u << 10)	/* settings or options in one message */
@@ -45,6 +46,7 @@ struct config {
 	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
 	struct policy_rules *rules;	/* owned; of permissions */
 	enum policy_default gateway_policy;	/* gateway_default, parsed */
+	struct ats_hooks hooks;	/* hooks_json, parsed */
 	struct sources sources;	/* gateways_json and credentials_json, parsed */
 };
 enum config_who { CONFIG_VAULT = 1, CONFIG_ENGINE = 2, CONFIG_HANDS = 4 };

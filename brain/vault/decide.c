@@ -192,6 +192,10 @@ judge(struct vault *v, struct ask *a, const struct gateway_tool *t, struct ats_e
 	policy_decide(v->conf->rules, &call, v->conf->gateway_policy, &d);
 	(void)snprintf(a->rule, sizeof(a->rule), "%s", d.why);
 	a->effect = d.effect;
+	if (t != NULL && a->effect == POLICY_ALLOW && v->decide->strict == a->id) {
+		a->effect = POLICY_ASK;
+		(void)snprintf(a->rule, sizeof(a->rule), "a hook wants a person to decide");
+	}
 	/* The engine asks about a tool of the sandbox where a rule of its own reading says ask. */
 	if (t == NULL && a->effect == POLICY_ALLOW)
 		a->effect = POLICY_ASK;

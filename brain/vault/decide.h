@@ -63,6 +63,7 @@ struct decide {
 	uint64_t epoch;			/* of this vault: no grant outlives it */
 	struct event *expiry;
 	uint64_t serial;		/* of the last one that waited */
+	uint64_t strict;		/* GATEWAY_STRICT of this call came, or 0 */
 	int64_t clock_ms;		/* added to the monotonic clock: it looks like the time */
 };
 

@@ -154,6 +154,12 @@ on_message(struct vault *v, struct ats_ipc_msg *m)
 	case ATS_MSG_KILL_SCRIPT:
 		scripts_kill(v, m->u[0]);
 		break;
+	case ATS_MSG_RUN_HOOK:
+		hooks_run(v, m);
+		break;
+	case ATS_MSG_KILL_HOOK:
+		hooks_kill(v, m->u[0]);
+		break;
 	case ATS_MSG_KILL_SANDBOX:
 		boxes_kill(v, m->s[0], m->u[1]);
 		break;
@@ -162,6 +168,9 @@ on_message(struct vault *v, struct ats_ipc_msg *m)
 		break;
 	case ATS_MSG_GATEWAY_ASK:
 		decide_on_ask(v, m);
+		break;
+	case ATS_MSG_GATEWAY_STRICT:
+		v->decide->strict = m->u[0];
 		break;
 	case ATS_MSG_GATEWAY_CANCEL:
 		asks_cancel(v, m->u[0]);
@@ -250,6 +259,23 @@ tell_rules(struct vault *v)
 }
 
 static int
+tell_hooks(struct vault *v)
+{
+	const struct ats_hooks *h = &v->conf->hooks;
+	size_t *told = &v->engine.hooks_told;
+	int rc = 0;
+
+	for (; rc == 0 && *told < h->n; *told += rc == 0) {
+		const struct ats_hook *k = &h->v[*told];
+
+		rc = ats_brain_send(v->engine.fd, ATS_MSG_HOOK, 0, NULL, 0, (uint64_t)*told,
+		    (uint64_t)k->event, k->timeout_ms, k->matcher == NULL ? "" : k->matcher,
+		    (uint64_t)k->blocks);
+	}
+	return rc;
+}
+
+static int
 tell_closed(struct vault *v)
 {
 	struct session *s;
@@ -291,6 +317,8 @@ tell_all(struct vault *v)
 	if (rc == 0)
 		rc = tell_rules(v);
 	if (rc == 0)
+		rc = tell_hooks(v);
+	if (rc == 0)
 		rc = tell_closed(v);
 	if (rc == 0)
 		rc = tell_sessions(v);
@@ -312,6 +340,8 @@ engine_sync(struct vault *v)
 	if (e->fd < 0)
 		return;
 	rc = e->quit_told ? 0 : tell_all(v);
+	if (rc == 0)
+		rc = hooks_sync(v);
 	if (rc == 0)
 		rc = scripts_sync(v);	/* also those by which a quitting engine cleans up */
 	if (rc == 0 && v->stopping && !e->quit_told) {
@@ -353,10 +383,11 @@ owe_everything(struct vault *v)
 	boxes_engine_gone(v);
 	links_engine_gone(v);
 	scripts_engine_gone(v);
+	hooks_engine_gone(v);
 	gateway_engine_gone(v);
 	asks_engine_gone(v);
 	v->engine.settings_told = v->engine.ready = false;
-	v->engine.rules_told = 0;
+	v->engine.rules_told = v->engine.hooks_told = 0;
 	v->engine.idle = true;		/* until it says otherwise */
 }
 

@@ -22,7 +22,7 @@ children_env(enum child_env who)
 		const char *name;
 		unsigned who;
 	} all[] = {
-#define EACH (ENV_COMMAND | ENV_GATEWAY | ENV_CREDENTIAL)
+#define EACH (ENV_COMMAND | ENV_GATEWAY | ENV_CREDENTIAL | ENV_HOOK)
 		/* What podman, docker, ssh, kubectl and servers of MCP need to find their own
 		 * configuration. */
 		{ "HOME", EACH }, { "PATH", EACH }, { "USER", EACH }, { "LOGNAME", EACH },

@@ -22,6 +22,7 @@
 #include "brain/vault/credentials.h"
 #include "brain/vault/dialer.h"
 #include "brain/vault/http.h"
+#include "brain/vault/keeper.h"
 #include "brain/vault/remote.h"
 #include "common/child.h"
 #include "common/clock.h"
@@ -51,7 +52,8 @@ signal_all(struct spawner *s, int sig)
 static void __attribute__((noreturn))
 end_all(struct spawner *s, int status)
 {
-	signal_all(s, SIGKILL);
+	for (struct child *c = s->kids.first; c != NULL; c = c->next)
+		children_signal(c, c->keeper ? SIGTERM : SIGKILL);
 	for (struct child *c = s->kids.first; c != NULL; c = c->next) {
 		(void)waitpid(c->pid, NULL, 0);
 		children_unlink_socket(&s->kids, c->id);
@@ -142,6 +144,22 @@ start_gateway(struct spawner *s, struct ats_ipc_msg *m)
 	answer(s, m->seq, name, pid, &err, -1);
 }
 
+static void
+start_hook(struct spawner *s, struct ats_ipc_msg *m)
+{
+	const struct ats_hooks *h = &s->conf->hooks;
+	struct ats_err err = { 0 };
+	char name[CHILD_ID_MAX];
+	pid_t pid = 0;
+
+	(void)snprintf(name, sizeof(name), CHILD_HOOK "%llu", (unsigned long long)m->u[0]);
+	if (m->u[1] >= h->n || m->nfds != 3 || m->s[2][0] != '/')
+		(void)ats_err_set(&err, ATS_E_INVAL, "no such hook");
+	else
+		(void)!keeper_start(&s->kids, name, &h->v[m->u[1]], m->s[2], m->fds, &pid, &err);
+	answer(s, m->seq, name, pid, &err, -1);
+}
+
 /* A file is opened here, since the vault opens none after its start; it is read there. */
 static void
 start_helper(struct spawner *s, struct ats_ipc_msg *m)
@@ -207,10 +225,14 @@ on_order(struct spawner *s, struct ats_ipc_msg *m)
 		if (!s->stopping)
 			start_helper(s, m);
 		break;
+	case ATS_MSG_START_HOOK:
+		if (!s->stopping)
+			start_hook(s, m);
+		break;
 	case ATS_MSG_KILL:
 		c = children_find(&s->kids, m->s[0]);
 		if (c != NULL)
-			children_signal(c, SIGKILL);
+			children_signal(c, c->keeper ? SIGTERM : SIGKILL);
 		break;
 	case ATS_MSG_STOP:
 		s->stopping = true;

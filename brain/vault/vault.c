@@ -143,8 +143,9 @@ on_spawner_message(struct vault *v, struct ats_ipc_msg *m)
 		engine_on_started(v, m);
 	else if (engine)
 		vault_engine_exited(v, m->u[1], m->u[2]);
-	else if (!scripts_on_spawner(v, m) && !gateway_on_spawner(v, m) &&
-	    !credentials_on_spawner(v, m) && !http_on_spawner(v, m))
+	else if (!scripts_on_spawner(v, m) && !hooks_on_spawner(v, m) &&
+	    !gateway_on_spawner(v, m) && !credentials_on_spawner(v, m) &&
+	    !http_on_spawner(v, m))
 		boxes_on_spawner(v, m);
 	engine_sync(v);
 }
@@ -301,6 +302,7 @@ vault_free(struct vault *v)
 	outside_free(v);
 	boxes_free(v);
 	scripts_free(v);
+	hooks_free(v);
 	decide_free(v);
 	gateway_free_all(v);
 	credentials_free(v);

@@ -33,6 +33,7 @@ struct event;
 struct event_base;
 struct gateway;
 struct http_door;
+struct hook;
 struct script;
 
 enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
@@ -62,6 +63,7 @@ struct engine {				/* what the vault knows of it */
 	uint64_t starts_ms[VAULT_STARTS];
 	unsigned nstarts;		/* in all */
 	size_t rules_told;		/* how many of conf->rules */
+	size_t hooks_told;		/* and of conf->hooks */
 	struct session *closed;		/* owned; SESSION_CLOSED is owed */
 };
 
@@ -94,6 +96,9 @@ struct vault {
 	struct script *scripts;
 	size_t nscripts;
 	uint64_t script_number;		/* of the last one */
+	struct hook *hooks;		/* that run */
+	size_t nhooks;
+	uint64_t hook_number;		/* of the last one */
 	struct credentials *credentials;
 	struct gateway *gateways;	/* as many as the configuration has */
 	size_t ngateways;
@@ -194,6 +199,17 @@ void scripts_engine_gone(struct vault *v);
 /* Sends what is owed; as ats_brain_send. */
 ATS_NODISCARD int scripts_sync(struct vault *v);
 void scripts_free(struct vault *v);
+
+/* hooks.c: theirs is the engine's number of it */
+void hooks_run(struct vault *v, struct ats_ipc_msg *m);	/* RUN_HOOK */
+void hooks_kill(struct vault *v, uint64_t theirs);
+/* Takes what is of a hook; false: it is of something else. */
+bool hooks_on_spawner(struct vault *v, struct ats_ipc_msg *m);
+/* Those that it had asked for are ended. */
+void hooks_engine_gone(struct vault *v);
+/* Sends what is owed; as ats_brain_send. */
+ATS_NODISCARD int hooks_sync(struct vault *v);
+void hooks_free(struct vault *v);
 
 /* clients.c */
 ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);

@@ -3,7 +3,7 @@
 # Only a few files start processes.
 . tests/lint/lib.sh
 
-may='common/child(_tree)?\.c|brain/vault/(main|spawner|dialer)[a-z_]*\.c|hands/init/[a-z_]*\.c'
+may='common/child(_tree)?\.c|brain/vault/(main|spawner|dialer|keeper)[a-z_]*\.c|hands/init/[a-z_]*\.c'
 # hands/confine/ns.c: a moment's child that holds a user namespace for an idmapped mount
 may="$may|hands/confine/ns\.c|hands/worker/(zygote|monitor|shell)[a-z_]*\.c|hands/main\.c"
 calls='[^A-Za-z0-9_>.](fork|vfork|clone|clone3|execve?|execvp?e?|execl[pe]?|execveat|fexecve|posix_spawnp?|system|popen)[[:space:]]*\('

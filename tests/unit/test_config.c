@@ -418,6 +418,33 @@ END_TEST
 	"\"description\":\"x\",\"argv\":[\"/bin/true\"]}}}," \
 	"\"m\":{\"kind\":\"mcp\",\"argv\":[\"/x\"]}}"
 
+START_TEST(hooks_are_read_and_mistakes_in_them_named)
+{
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
+		{ "{\"hooks\": []}", "\"hooks\" must be an object" },
+		{ "{\"hooks\": {\"Pre\": []}}", "test: hooks: Pre: unknown event" },
+		{ "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"agent\"}]}]}}",
+		    "test: hooks.Stop[1].hooks[1]: type must be \"command\"" },
+		{ "{\"workspace_hooks\": 1}", "workspace_hooks" },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_msg(parse(rows[i].text) < 0, "%s is accepted", rows[i].text);
+		ck_assert_msg(strstr(err.text, rows[i].says) != NULL, "%s: %s", rows[i].text,
+		    err.text);
+	}
+	ck_assert_msg(parse("{\"hooks\": {\"Stop\": [ // of mine\n{\"hooks\": [{\"type\": "
+	    "\"command\", \"command\": \"true\"}]}]}, \"workspace_hooks\": false}") == 0, "%s",
+	    err.text);
+	ck_assert_uint_eq(conf.hooks.n, 1);
+	ck_assert_str_eq(conf.hooks.v[0].command, "true");
+	ck_assert(!conf.workspace_hooks);
+	config_done(&conf);
+}
+END_TEST
+
 START_TEST(rules_of_permissions_are_read)
 {
 	static const struct {
@@ -513,5 +540,5 @@ ATS_UNIT_MAIN("config", defaults_are_passed_to_whom_they_concern,
     values_and_lists_are_passed_on, wrong_entries_are_named, mistakes_are_named,
     sandboxes_elsewhere, sandboxes_over_a_network, sandboxes_of_scripts,
     what_is_no_sandbox_elsewhere, gateways_and_their_credentials,
-    rules_of_permissions_are_read,
+    hooks_are_read_and_mistakes_in_them_named, rules_of_permissions_are_read,
     engine_rows_agree_with_the_engines_own_table)

@@ -103,7 +103,8 @@ START_TEST(hooks_of_a_repository_lose_only_what_is_wrong)
 		ck_assert_msg(parse(wrong[i].text, false, &h, &err) == 0, "%s", wrong[i].text);
 		ats_hooks_done(&h);
 	}
-	ck_assert_int_eq(parse("{\"Other\":[],\"PreToolUse\":[{\"matcher\":\"(\",\"hooks\":[{" COMMAND
+	ck_assert_int_eq(parse("{\"Other\":[],\"PreToolUse\":[{\"matcher\":\"(\",\"hooks\":[{"
+	    COMMAND
 	    "}]},{\"hooks\":[{\"type\":\"http\"},{" COMMAND ",\"statusMessage\":\"x\"}]}]}", false,
 	    &h, &err), 0);
 	ck_assert_uint_eq(h.n, 1);
@@ -145,10 +146,13 @@ static const struct {
 	{ "Bash, Edit", "Edit", true }, { "Bash,Edit", "Bash", true }, { "|", "Bash", false },
 	{ "|Bash", "Bash", true }, { "Bash Edit", "Bash", false }, { "Bash", "", false },
 	{ "^Ba", "Bash", true }, { "B.*", "Bash", true }, { "as.$", "Bash", true },
-	{ "^a", "Bash", false }, { "Edit|Wr.te", "Write", true }, { "Edit|Wr.te", "MultiEdit", true },
-	{ "mcp__github__get", "mcp__github__get", true }, { "mcp__github", "mcp__github__get", false },
+	{ "^a", "Bash", false }, { "Edit|Wr.te", "Write", true },
+	{ "Edit|Wr.te", "MultiEdit", true },
+	{ "mcp__github__get", "mcp__github__get", true },
+	{ "mcp__github", "mcp__github__get", false },
 	{ "mcp__github__.*", "mcp__github__get", true }, { "mcp__.*__get", "mcp__a-b__get", true },
-	{ "Bash.", "Bash", false }, { "(?i)bash", "Bash", true }, { "\xc3\xa9", "caf\xc3\xa9", true },
+	{ "Bash.", "Bash", false }, { "(?i)bash", "Bash", true },
+	{ "\xc3\xa9", "caf\xc3\xa9", true },
 };
 
 START_TEST(matcher_words_are_exact_and_the_rest_is_a_regex)
@@ -209,8 +213,8 @@ static const struct {
 	    "\"permissionDecision\":\"deny\"}}", 0, ATS_HOOK_DENY, NULL, NULL, NULL, NULL },
 	{ ATS_HOOK_PRE_TOOL_USE, "{\"hookSpecificOutput\":{\"permissionDecision\":\"defer\"}}", 0,
 	    ATS_HOOK_NONE, NULL, NULL, NULL, NULL },
-	{ ATS_HOOK_PRE_TOOL_USE, "{\"continue\":false,\"stopReason\":\"s\",\"decision\":\"approve\"}",
-	    0, ATS_HOOK_DENY, "s", NULL, NULL, NULL },
+	{ ATS_HOOK_PRE_TOOL_USE, "{\"continue\":false,\"stopReason\":\"s\",\"decision\":"
+	    "\"approve\"}", 0, ATS_HOOK_DENY, "s", NULL, NULL, NULL },
 	{ ATS_HOOK_POST_TOOL_USE, "{\"hookSpecificOutput\":{\"updatedToolOutput\":\"x\","
 	    "\"permissionDecision\":\"deny\",\"updatedInput\":{}}}", 0, ATS_HOOK_NONE, NULL, NULL,
 	    NULL, "\"x\"" },

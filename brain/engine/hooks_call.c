@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hooks around calls of tools. Runs in the engine. Those of the configuration come first, then the
+ * rules, then, when it is about to be sent, those of the workspace: whatever these change is seen
+ * by the others again, so that a repository can only make it stricter. */
+#include "brain/engine/hooks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "brain/engine/dispatch.h"
+#include "brain/engine/engine.h"
+#include "brain/engine/exec.h"
+#include "brain/engine/gateway.h"
+#include "brain/engine/sandbox.h"
+#include "brain/engine/sessions.h"
+#include "brain/engine/turns.h"
+#include "common/log.h"
+#include "common/map.h"
+
+#define DENIED_MAX (HOOKS_TEXT_MAX + 512u)
+
+const char *
+hooks_tool_name(const struct call *c, char *out, size_t size)
+{
+	if (c->gateway == NULL)
+		return c->tool == NULL ? "Bash" : c->tool->name;
+	(void)snprintf(out, size, "mcp__%s", c->gateway->name);
+	return out;
+}
+
+/* ---- what they say before ------------------------------------------------------------------ */
+
+static void
+deny(struct call *c, struct hook_verdict *v)
+{
+	struct outcome o = { .kind = OUTCOME_NOT_STARTED, .is_error = true,
+		.code = ATS_E_DENIED };
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	char name[ATS_GATEWAY_TOOL_MAX + 8];
+
+	ats_buf_init(&text, DENIED_MAX);
+	(void)!ats_buf_addf(&text, "PreToolUse:%s hook %s: %.*s%sIt was not run.",
+	    hooks_tool_name(c, name, sizeof(name)), v->stops ? "stops this" : "refused this call",
+	    (int)v->reason.len, v->reason.data, v->reason.len > 0 ? "\n" : "no reason was given. ");
+	ats_log(ATS_LOG_INFO, "a hook refused a call", "session=%s call=c-%llu tool=%s",
+	    c->session->id, (unsigned long long)c->id, call_tool_name(c));
+	o.payload = (struct ats_slice){ text.data, text.len };
+	call_finish(c, &o);
+}
+
+static int
+set_input(struct call *c, const char *p, size_t n)
+{
+	struct calls *t = c->e->calls;
+	char *copy = malloc(n + 1);
+
+	if (copy == NULL)
+		return -ATS_E_NOMEM;
+	memcpy(copy, p, n);
+	copy[n] = '\0';
+	t->input_bytes += n;
+	t->input_bytes -= c->input_len;
+	free(c->input);
+	c->input = copy;
+	c->input_len = n;
+	/* Another file, another limit, perhaps. */
+	c->looked_at = false;
+	free(c->path);
+	free(c->cwd);
+	c->path = c->cwd = NULL;
+	return 0;
+}
+
+/* The command of an exec becomes what a shell reads. */
+static int
+set_command(struct call *c, struct ats_slice input)
+{
+	struct ats_buf argv ATS_CLEANUP_BUF = { 0 };
+	struct ats_json_val v;
+	struct ats_json_w w;
+	char *command = ats_json_get(input, "command", &v) ? ats_json_dup_str(&v) : NULL;
+	int rc = command == NULL ? -ATS_E_FIELD : exec_set_command(c->exec, command);
+
+	ats_buf_init(&argv, ATS_HOOK_INPUT_MAX * 2);
+	ats_json_w_init(&w, &argv);
+	ats_json_w_array(&w, NULL);
+	ats_json_w_str(&w, NULL, "sh");
+	ats_json_w_str(&w, NULL, "-c");
+	ats_json_w_str(&w, NULL, command == NULL ? "" : command);
+	ats_json_w_end(&w);
+	free(command);
+	if (rc == 0)
+		rc = w.rc;
+	return rc < 0 ? rc : set_input(c, argv.data, argv.len);
+}
+
+static int
+rewrite(struct call *c, const struct ats_buf *input)
+{
+	struct ats_slice with = { input->data, input->len };
+
+	ats_log(ATS_LOG_INFO, "a hook rewrote a call", "session=%s call=c-%llu tool=%s",
+	    c->session->id, (unsigned long long)c->id, call_tool_name(c));
+	return call_is_exec(c) ? set_command(c, with) : set_input(c, with.p, with.n);
+}
+
+static void
+resubmit(struct call *c)
+{
+	if (c->gateway != NULL)
+		gateway_submit(c);
+	else
+		dispatch_submit(c);
+}
+
+static void
+take_context(struct call *c, const struct hook_verdict *v)
+{
+	if (v->context.len == 0)
+		return;
+	if (c->hook_context == NULL) {
+		c->hook_context = calloc(1, sizeof(*c->hook_context));
+		if (c->hook_context == NULL)
+			return;
+		ats_buf_init(c->hook_context, HOOKS_TEXT_MAX);
+	}
+	hook_text_add(c->hook_context, v->context.data, v->context.len);
+}
+
+/* Where it stands in the order of things above. */
+static void
+go_on(struct call *c, enum hook_side side, const struct hook_verdict *v)
+{
+	bool host = side == HOOK_HOST;
+
+	c->state = CALL_QUEUED;
+	if (v->input.len > 0 && rewrite(c, &v->input) < 0) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_FIELD, "not started: a hook has rewritten "
+		    "it into what it cannot be");
+		return;
+	}
+	if (v->decision == ATS_HOOK_ASK && !c->permitted)
+		c->hook_asks = true;
+	if (host) {
+		c->hooked_host = true;
+		c->hook_allows = v->decision == ATS_HOOK_ALLOW;
+		resubmit(c);
+		return;
+	}
+	c->hooked_box = true;
+	if (v->input.len > 0) {		/* what was agreed to is not what it is now */
+		c->hooked_host = c->permitted = c->hook_allows = false;
+		turns_leave(c);
+		resubmit(c);
+	} else if (c->hook_asks && !c->permitted) {
+		turns_leave(c);
+		resubmit(c);
+	} else {
+		dispatch_again(c);
+	}
+}
+
+static void
+on_before(void *ctx, enum hook_side side, struct hook_verdict *v)
+{
+	struct call *c = ctx;
+
+	c->hooks = NULL;
+	c->state = CALL_QUEUED;
+	take_context(c, v);
+	if (v->decision == ATS_HOOK_DENY)
+		deny(c, v);
+	else
+		go_on(c, side, v);
+}
+
+static void
+start_before(struct call *c, enum hook_side side, const char *name)
+{
+	struct hook_ask ask = { .event = ATS_HOOK_PRE_TOOL_USE, .session = c->session,
+		.name = name, .call = c };
+	struct ats_err err = { 0 };
+
+	c->state = CALL_HOOKED;
+	c->deadline_us = 0;
+	call_timer_set(c);
+	c->hooks = hooks_run(c->e, side, &ask, on_before, c, &err);
+	if (c->hooks != NULL)
+		return;
+	c->state = CALL_QUEUED;
+	/* Those that could not be asked have not agreed. */
+	call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: the hooks that would have to "
+	    "agree cannot be run: %s", err.text);
+}
+
+static bool
+is_hooked(const struct call *c)
+{
+	return !c->validate && c->session != NULL && c->input != NULL && c->attempt == 0;
+}
+
+bool
+hooks_before(struct call *c)
+{
+	char name[ATS_GATEWAY_TOOL_MAX + 8];
+	const char *tool = hooks_tool_name(c, name, sizeof(name));
+
+	if (c->hooked_host || !is_hooked(c) ||
+	    !hooks_wanted(c->e, HOOK_HOST, NULL, ATS_HOOK_PRE_TOOL_USE, tool))
+		return false;
+	start_before(c, HOOK_HOST, tool);
+	return true;
+}
+
+bool
+hooks_before_send(struct call *c)
+{
+	char name[ATS_GATEWAY_TOOL_MAX + 8];
+
+	if (c->hooked_box || !is_hooked(c) ||
+	    !hooks_wanted(c->e, HOOK_BOX, c->box, ATS_HOOK_PRE_TOOL_USE, ""))
+		return false;
+	start_before(c, HOOK_BOX, hooks_tool_name(c, name, sizeof(name)));
+	return true;
+}
+
+/* ---- what they say after ------------------------------------------------------------------- */
+
+/* The answer that was held, with one more text, or another one. */
+static int
+add_text(const struct outcome *o, const struct ats_buf *text, struct ats_buf *payload,
+    struct ats_buf *blocks, struct outcome *ret)
+{
+	int rc = ats_buf_add(payload, o->payload.p, o->payload.n);
+
+	if (rc == 0)
+		rc = ats_buf_add(payload, text->data, text->len);
+	if (rc == 0 && o->blocks.p == NULL)
+		rc = ats_buf_addf(blocks, "[{\"type\":\"text\",\"len\":%zu}", o->payload.n);
+	else if (rc == 0)	/* all but its last bracket */
+		rc = ats_buf_add(blocks, o->blocks.p, o->blocks.n - 1);
+	if (rc == 0)
+		rc = ats_buf_addf(blocks, "%s{\"type\":\"text\",\"len\":%zu}]",
+		    blocks->len > 1 ? "," : "", text->len);
+	if (rc < 0)
+		return rc;
+	ret->payload = (struct ats_slice){ payload->data, payload->len };
+	ret->blocks = (struct ats_slice){ blocks->data, blocks->len };
+	return 0;
+}
+
+static size_t
+trimmed(struct ats_slice s)
+{
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\n'))
+		s.n--;
+	return s.n;
+}
+
+/* Ends the call with what is held; c is gone after it. */
+static void
+finish_held(struct call *c)
+{
+	struct outcome *held = c->held, with = *held;
+	struct ats_buf payload ATS_CLEANUP_BUF = { 0 }, blocks ATS_CLEANUP_BUF = { 0 };
+	struct ats_buf *text = c->hook_context;
+
+	c->held = NULL;
+	c->hook_context = NULL;
+	ats_buf_init(&payload, held->payload.n + HOOKS_TEXT_MAX + 64);
+	ats_buf_init(&blocks, held->blocks.n + 256);
+	with.blocks.n = with.blocks.p == NULL ? 0 : trimmed(with.blocks);
+	if (text != NULL && text->len > 0 && !call_is_exec(c))
+		(void)!add_text(&with, text, &payload, &blocks, &with);
+	call_finish(c, &with);
+	if (text != NULL)
+		ats_buf_done(text);
+	free(text);
+	free(held);
+}
+
+/* As text, whatever it is. */
+static void
+replace_held(struct call *c, const struct ats_buf *output)
+{
+	struct ats_slice raw = { output->data, output->len };
+	struct ats_json_val v = ats_json_value(raw);
+	char *text = v.type == ATS_JSON_STRING ? ats_json_dup_str(&v) : NULL;
+	struct outcome with = *c->held, *copy;
+
+	if (c->exec != NULL || (v.type == ATS_JSON_STRING && text == NULL)) {
+		free(text);
+		return;		/* its bytes have gone already; or a NUL in it */
+	}
+	with.payload = text == NULL ? raw : (struct ats_slice){ text, strlen(text) };
+	with.blocks.p = with.output.p = NULL;
+	with.blocks.n = with.output.n = 0;
+	copy = outcome_dup(&with);
+	free(text);
+	if (copy == NULL)
+		return;
+	free(c->held);
+	c->held = copy;
+}
+
+static void on_after(void *ctx, enum hook_side side, struct hook_verdict *v);
+
+/* False: there are none of that side, or they cannot be run. */
+static bool
+start_after(struct call *c, enum hook_side side)
+{
+	char name[ATS_GATEWAY_TOOL_MAX + 8];
+	struct hook_ask ask = { .session = c->session, .call = c, .outcome = c->held,
+		.name = hooks_tool_name(c, name, sizeof(name)),
+		.event = c->held->is_error ? ATS_HOOK_POST_TOOL_USE_FAILURE :
+		    ATS_HOOK_POST_TOOL_USE };
+	struct sandbox *box = c->gateway == NULL ? c->box : NULL;
+	struct ats_err err = { 0 };
+
+	if (!hooks_wanted(c->e, side, box, ask.event, ask.name) ||
+	    (side == HOOK_BOX && box->state != SANDBOX_READY))
+		return false;
+	c->hooks = hooks_run(c->e, side, &ask, on_after, c, &err);
+	if (c->hooks == NULL)
+		ats_log(ATS_LOG_WARN, "hooks of a call that has ended were not run",
+		    "session=%s call=c-%llu why=\"%s\"", c->session->id, (unsigned long long)c->id,
+		    err.text);
+	return c->hooks != NULL;
+}
+
+static void
+on_after(void *ctx, enum hook_side side, struct hook_verdict *v)
+{
+	struct call *c = ctx;
+
+	c->hooks = NULL;
+	take_context(c, v);
+	if (v->decision == ATS_HOOK_DENY && v->reason.len > 0) {
+		struct hook_verdict as_text = { .context = v->reason };
+
+		take_context(c, &as_text);
+	}
+	if (v->output.len > 0)
+		replace_held(c, &v->output);
+	if (side == HOOK_HOST || !start_after(c, HOOK_HOST))
+		finish_held(c);
+}
+
+static bool
+is_wanted_after(struct call *c, const struct outcome *o)
+{
+	char name[ATS_GATEWAY_TOOL_MAX + 8];
+	const char *tool = hooks_tool_name(c, name, sizeof(name));
+	enum ats_hook_event event =
+	    o->is_error ? ATS_HOOK_POST_TOOL_USE_FAILURE : ATS_HOOK_POST_TOOL_USE;
+
+	return c->hook_context != NULL ||
+	    hooks_wanted(c->e, HOOK_BOX, c->gateway == NULL ? c->box : NULL, event, tool) ||
+	    hooks_wanted(c->e, HOOK_HOST, NULL, event, tool);
+}
+
+bool
+hooks_after(struct call *c, const struct outcome *o)
+{
+	if (c->validate || c->session == NULL || c->input == NULL || c->abandoned ||
+	    c->held != NULL || o->kind != OUTCOME_DONE || !is_wanted_after(c, o))
+		return false;
+	c->held = outcome_dup(o);
+	if (c->held == NULL)
+		return false;
+	if (c->state == CALL_SENT)	/* it cannot be lost any more */
+		(void)ats_map_del(c->box->sent, c->id);
+	c->state = CALL_HOOKED;
+	c->deadline_us = 0;
+	call_timer_set(c);
+	if (c->cancelled || (!start_after(c, HOOK_BOX) && !start_after(c, HOOK_HOST)))
+		finish_held(c);
+	return true;
+}
+
+void
+hooks_call_cancel(struct call *c)
+{
+	struct hook_run *r = c->hooks;
+
+	c->hooks = NULL;
+	hooks_cancel(r);
+	if (c->held != NULL)
+		finish_held(c);
+	else
+		call_fail(c, OUTCOME_NOT_STARTED, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
+		    "%s before it started", c->timed_out ? "timed out" : "cancelled");
+}
+
+void
+hooks_call_done(struct call *c)
+{
+	hooks_cancel(c->hooks);
+	c->hooks = NULL;
+	free(c->held);
+	c->held = NULL;
+	if (c->hook_context != NULL)
+		ats_buf_done(c->hook_context);
+	free(c->hook_context);
+	c->hook_context = NULL;
+}

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The engine's side of hooks, between a vault and hands that the test plays: what it asks for, what
+it believes of a sandbox's answers, what it does when nobody answers."""
+import json
+import os
+import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+import engine
+
+PRE, POST = 0, 1
+
+
+class Rig:
+    """hooks: (event, matcher) of the configuration. box: hands says that there may be hooks."""
+
+    def __init__(self, home, hooks=(), box=False, timeout_ms=60000, blocks=0, **settings):
+        self.e = engine.Engine(home, **settings)
+        for i, (event, matcher) in enumerate(hooks):
+            self.e.tell("HOOK", i, event, timeout_ms, matcher, blocks)
+        self.e.heard()
+        self.s, self.b = self.e.session()
+        self.d = self.e.door(self.s)
+        self.e.need(self.b)
+        self.h = self.ready(box)
+
+    def ready(self, box=True):
+        h = self.e.give(self.b)
+        h.hello()
+        h.send("control.ready", 0, {"confinement": {"level": "test"}, "running": [], "shells": [],
+                                    **({"hooks": True} if box else {})})
+        return h
+
+    def bash(self, command="x", tool="Bash", **more):
+        arguments = {"command": command} if tool == "Bash" else more.pop("arguments")
+        return self.d.send("ats/tool.call", {"name": tool, "arguments": arguments, **more})
+
+    def outcome(self, nr):
+        a = self.d.answer(nr)["result"]
+        return a["outcome"], a.get("code"), [c["text"] for c in a["content"]]
+
+    def run_hook(self):
+        """(number, index, what it reads, stdout, stderr) of the next RUN_HOOK."""
+        while True:
+            ats.wait_readable(self.e.vault, ats.TIMEOUT)
+            data, fds, _, _ = socket.recv_fds(self.e.vault, 65536, 4)
+            name, _, values = ats.Vault.unpack(data)
+            if name == "RUN_HOOK":
+                break
+            for fd in fds:
+                os.close(fd)
+        ats.equal((len(fds), values[2]), (3, self.s))
+        with os.fdopen(fds[0], "rb") as f:
+            data = json.load(f)
+        return values[0], values[1], data, fds[1], fds[2]
+
+    def ended(self, nr, code=0, exit=0, text="", out=b"", err=b""):
+        number, _, _, stdout, stderr = nr
+        os.write(stdout, out)
+        os.write(stderr, err)
+        os.close(stdout)
+        os.close(stderr)
+        self.e.tell("HOOK_ENDED", number, code, exit, text)
+
+    def hook_call(self):
+        f = self.h.recv()
+        while f.name == "control.ping":
+            self.h.send("control.pong", 0, {"seq": f.json["seq"]})
+            f = self.h.recv()
+        return f
+
+
+def one(out=b"", err=b"", **more):
+    return {"exit": "exit", "code": 0, "out": len(out), "err": len(err), "cut": False, "ms": 1,
+            "blocks": False, **more}
+
+
+@ats.test("the schema has the events and members of the table")
+def schema(home):
+    with open(os.path.join(ats.TOP, "proto/schema/hooks.json"), encoding="utf-8") as f:
+        defs = json.load(f)["$defs"]
+    rows = ats.def_rows("proto/hooks.def")
+    ats.equal(defs["event"]["enum"], [ats.def_string(a[2]) for m, a in rows if m == "HOOK_EVENT"])
+    for name, more in (("hook_out", []), ("hook_specific", ["updatedToolOutput",
+                                                            "updatedMCPToolOutput"])):
+        ats.equal(list(defs[name]["properties"]),
+                  [ats.def_string(a[2]) for m, a in rows if m == "FIELD" and
+                   a[0] == name.upper()] + more)
+        for _, a in rows:
+            if a[0] == name.upper() and len(a) > 3 and a[3] == "ENUM":
+                ats.equal(defs[name]["properties"][ats.def_string(a[2])]["enum"],
+                          ats.def_string(a[6]).split(":")[0].split("|"))
+
+
+@ats.test("without hooks nothing is asked; with one of another tool neither")
+def quiet(home):
+    r = Rig(home, [(PRE, "Read"), (POST, "^R")])
+    nr = r.bash()
+    f = r.h.call()
+    ats.equal(f.name, "call.tool")
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+    r.e.heard()
+    ats.equal(r.e.inbox, [m for m in r.e.inbox if m[0] == "IDLE"])
+
+
+@ats.test("all that match are asked for at once, and the answers count in their order")
+def parallel(home):
+    r = Rig(home, [(PRE, "Bash"), (PRE, ""), (PRE, "Read"), (PRE, "B|Bash")])
+    nr = r.bash(call_id="k")
+    asked = [r.run_hook() for _ in range(3)]
+    ats.equal([a[1] for a in asked], [0, 1, 3])
+    ats.equal(asked[0][2]["tool_input"], {"command": "x"})
+    r.ended(asked[2], exit=2, err=b"third")
+    r.ended(asked[1], exit=2, err=b"second\n")
+    r.ended(asked[0], out=b'{"decision":"approve"}')
+    ats.equal(r.outcome(nr), ("not_started", "denied",
+                              ["PreToolUse:Bash hook refused this call: second\nIt was not run."]))
+
+
+@ats.test("a hook that the vault cannot run denies; one that fails by itself does not")
+def not_run(home):
+    r = Rig(home, [(PRE, "Bash")])
+    nr = r.bash()
+    a = r.run_hook()
+    r.ended(a, code=8, text="64 hooks run already")
+    ats.equal(r.outcome(nr)[:2], ("not_started", "denied"))
+    nr = r.bash()
+    r.ended(r.run_hook(), exit=1, out=b"\xff\x00{", err=b"\xff" * 70000)
+    f = r.h.call()
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+
+
+@ats.test("one that neither the vault nor its own time ends is given up after that")
+def late(home):
+    r = Rig(home, [(PRE, "Bash")], timeout_ms=1)
+    nr = r.bash()
+    number, _, _, stdout, stderr = r.run_hook()
+    ats.equal(r.e.expect("KILL_HOOK"), [number])
+    f = r.h.call()
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+    # Its end comes too late, and is nobody's.
+    os.close(stdout)
+    os.close(stderr)
+    r.e.tell("HOOK_ENDED", number, 0, 0, "")
+    r.e.heard()
+
+
+@ats.test("a flood of output is read and dropped, and does not count")
+def flood(home):
+    r = Rig(home, [(PRE, "Bash")])
+    nr = r.bash()
+    number, _, _, stdout, stderr = r.run_hook()
+    for _ in range(160):
+        os.write(stdout, b"y" * 65536)
+    os.close(stdout)
+    os.close(stderr)
+    r.e.tell("HOOK_ENDED", number, 0, 0, "")
+    f = r.h.call()
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+    r.e.check_memory(80000)
+
+
+@ats.test("more than thirty-two at once wait for their turn")
+def turns(home):
+    r = Rig(home, [(PRE, "Bash")])
+    nrs = [r.bash() for _ in range(40)]
+    asked = [r.run_hook() for _ in range(32)]
+    r.e.heard()
+    ats.equal([m for m in r.e.inbox if m[0] == "RUN_HOOK"], [])
+    for a in asked:
+        r.ended(a, exit=2, err=b"no")
+    for _ in range(8):
+        r.ended(r.run_hook(), exit=2, err=b"no")
+    ats.equal({r.outcome(nr)[0] for nr in nrs}, {"not_started"})
+
+
+@ats.test("what a sandbox says of its hooks: denies, adds, rewrites once, and is not asked in vain")
+def of_the_box(home):
+    r = Rig(home, box=True)
+    nr = r.bash()
+    f = r.hook_call()
+    ats.equal((f.name, f.json["event"], f.json["name"], f.json["input"]["tool_input"]),
+              ("call.hook", "PreToolUse", "Bash", {"command": "x"}))
+    r.h.send("result", f.call, {"outcome": "done", "output": {
+        "events": 3, "more": 0, "note": "", "hooks": [one(err=b"not here", code=2)]}}, b"not here")
+    ats.contains(r.outcome(nr)[2][0], "not here")
+    nr = r.bash()
+    f = r.hook_call()
+    said = b'{"hookSpecificOutput":{"updatedInput":{"command":"y"},"additionalContext":"c"}}'
+    r.h.send("result", f.call, {"outcome": "done", "output": {
+        "events": 3, "more": 0, "note": "", "hooks": [one(said)]}}, said)
+    f = r.h.call()
+    ats.equal(f.json["input"], {"command": "y"})
+    r.h.result(f, b"ok")
+    f = r.hook_call()
+    ats.equal((f.name, f.json["event"], f.json["input"]["tool_response"]["text"]),
+              ("call.hook", "PostToolUse", "ok"))
+    said = b'{"hookSpecificOutput":{"updatedToolOutput":{"a":1}}}'
+    r.h.send("result", f.call, {"outcome": "done", "output": {
+        "events": 0, "more": 0, "note": "", "hooks": [one(said)]}}, said)
+    ats.equal(r.outcome(nr), ("done", None, ['{"a":1}', "c"]))
+    nr = r.bash()
+    f = r.hook_call()
+    ats.equal(f.name, "control.ack")
+    f = r.h.call()
+    ats.equal(f.name, "call.tool")
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr)[0], "done")
+
+
+BAD = [
+    ("no output", {"outcome": "done"}, b""),
+    ("an array", {"outcome": "done", "output": []}, b""),
+    ("no events", {"outcome": "done", "output": {"hooks": []}}, b""),
+    ("events that there are not", {"outcome": "done", "output": {"events": 1 << 10, "hooks": []}},
+     b""),
+    ("hooks that are no array", {"outcome": "done", "output": {"events": 1, "hooks": {}}}, b""),
+    ("a hook that is none", {"outcome": "done", "output": {"events": 1, "hooks": [1]}}, b""),
+    ("seventeen", {"outcome": "done", "output": {"events": 1, "hooks": [one()] * 17}}, b""),
+    ("more than came", {"outcome": "done", "output": {"events": 1, "hooks": [one(out=b"xx")]}},
+     b"x"),
+    ("a size over its limit", {"outcome": "done", "output": {
+        "events": 1, "hooks": [{**one(), "out": 1 << 40}]}}, b""),
+    ("a code over its limit", {"outcome": "done", "output": {
+        "events": 1, "hooks": [one(code=256)]}}, b""),
+    ("an exit that is no word", {"outcome": "done", "output": {
+        "events": 1, "hooks": [one(exit=7)]}}, b""),
+    ("an outcome of the engine's", {"outcome": "unknown"}, b""),
+]
+
+
+@ats.test("what hands would not say costs the link; the call goes on in the next sandbox")
+def hostile(home):
+    r = Rig(home, box=True, rebuild_limit=100)
+    for what, result, payload in BAD:
+        nr = r.bash()
+        f = r.hook_call()
+        if f.name == "control.ack":
+            f = r.hook_call()
+        ats.equal(f.name, "call.hook", what)
+        r.h.send("result", f.call, result, payload)
+        r.e.expect("KILL_SANDBOX")
+        r.e.exited(r.b)
+        r.e.need(r.b)
+        r.h = r.ready()
+        f = r.h.call()
+        r.h.result(f, b"ok")
+        while f.name != "call.hook":
+            f = r.hook_call()
+        r.h.send("result", f.call, {"outcome": "done", "output": {
+            "events": 3, "more": 0, "note": "", "hooks": []}})
+        ats.equal(r.outcome(nr)[0], "done", what)
+
+
+@ats.test("hooks of the workspace that hands refuses, or that a lost link ends, stop no call")
+def refused(home):
+    r = Rig(home, box=True)
+    nr = r.bash()
+    f = r.hook_call()
+    r.h.send("result", f.call, {"outcome": "not_started", "is_error": True, "code": "table_full"},
+             b"too many calls at once")
+    f = r.h.call()
+    r.h.result(f, b"ok")
+    f = r.hook_call()
+    while f.name != "call.hook":
+        f = r.hook_call()
+    r.e.lose(r.h, r.b)
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+
+
+@ats.test("a session that is closed ends what runs for it, and so does a cancel")
+def closed(home):
+    r = Rig(home, [(PRE, "Bash")])
+    nr = r.bash(call_id="c")
+    a = r.run_hook()
+    r.d.request("ats/call.cancel", {"call_id": "c"})
+    ats.equal(r.e.expect("KILL_HOOK"), [a[0]])
+    ats.equal(r.outcome(nr)[:2], ("not_started", "cancelled"))
+    nr = r.bash()
+    other = r.d.send("ats/hook.run", {"event": "PreToolUse", "input": {"tool_name": "Bash"}})
+    b = [r.run_hook(), r.run_hook()]
+    r.e.tell("SESSION_CLOSED", r.s)
+    ats.equal(sorted(r.e.expect("KILL_HOOK")[0] for _ in b), sorted(x[0] for x in b))
+    ats.equal(r.outcome(nr)[:2], ("not_started", "cancelled"))
+    ats.contains(r.d.answer(other)["error"]["message"], "closed")
+    for x in [a, *b]:
+        os.close(x[3])
+        os.close(x[4])
+
+
+ats.main()
