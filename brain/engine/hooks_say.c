@@ -67,7 +67,7 @@ write_response(struct ats_json_w *w, const struct hook_ask *ask)
 			ats_json_w_u64(w, "exit_code", o->exit_code);
 		ats_json_w_end(w);
 	}
-	ats_json_w_u64(w, "duration_ms", o->run_us / 1000);
+	ats_json_w_u64(w, "duration_ms", o->t.us[ATS_TIMING_RUN] / 1000);
 	return 0;
 }
 
