@@ -276,6 +276,41 @@ START_TEST(room_ends_at_the_bound_and_returns)
 }
 END_TEST
 
+#define ACK "{" V ",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{" \
+	"\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":\"l\"},\"notifications\":%s}}"
+
+START_TEST(a_subscription_is_not_awaited_and_is_acknowledged_once)
+{
+	char ack[512], none[512];
+	struct mcp_lines m;
+	struct ats_buf b;
+
+	mcp_lines_init(&m);
+	ats_buf_init(&b, 4096);
+	(void)snprintf(ack, sizeof(ack), ACK, "{\"toolsListChanged\":true}");
+	(void)snprintf(none, sizeof(none), ACK, "{}");
+	client(&m, "{" V ",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{\"_meta\":{"
+	    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+	    "\"io.modelcontextprotocol/clientCapabilities\":{}},\"notifications\":{}}}");
+	ck_assert_uint_eq(m.n, 1);
+	ck_assert(!mcp_awaits(&m));
+	ck_assert(passes(&m, ack));
+	ck_assert_int_eq(mcp_from_engine(&m, (struct ats_slice){ ack, strlen(ack) }),
+	    MCP_RELISTEN);
+	ck_assert_int_eq(mcp_relistened((struct ats_slice){ ack, strlen(ack) }, &b), 0);
+	ck_assert_str_eq(b.data, "{" V ",\"method\":\"notifications/tools/list_changed\","
+	    "\"params\":{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":\"l\"}}}\n");
+	ats_buf_reset(&b);
+	ck_assert_int_eq(mcp_relistened((struct ats_slice){ none, strlen(none) }, &b), 0);
+	ck_assert_uint_eq(b.len, 0);
+	client(&m, "{" V ",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"l\"}}");
+	ck_assert_uint_eq(m.n, 0);
+	ck_assert(passes(&m, ack));
+	ats_buf_done(&b);
+	mcp_lines_done(&m);
+}
+END_TEST
+
 START_TEST(notifications_are_told_from_requests)
 {
 	ck_assert(mcp_is_notification("{" V ",\"method\":\"a\"}", 30));
@@ -331,4 +366,5 @@ ATS_UNIT_MAIN("ctl_mcp", answers_pass_once_and_only_for_open_requests,
     errors_with_id_null_are_awaited_and_made_up_for_after_a_loss,
     batches_are_kept_by_their_members,
     cancel_and_fail_speak_of_every_open_request, room_ends_at_the_bound_and_returns,
+    a_subscription_is_not_awaited_and_is_acknowledged_once,
     notifications_are_told_from_requests, exit_code_never_trusts_odd_objects)
