@@ -247,7 +247,7 @@ examples: $(EXAMPLES)
 
 # ---- benchmark drivers -------------------------------------------------------------
 BENCH_DRIVERS := $(addprefix $(BUILD)/bench/,mcpbench mcpchain mcpstub sink handsstart \
-	pingpong linkfloor mcpecho interceptor interceptor-static)
+	pingpong linkfloor mcpecho httpbench interceptor interceptor-static)
 $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -Wall -Wextra -static -o $@ $<

@@ -10,6 +10,9 @@
 
 #include "brain/http/session_private.h"
 
+#define ACK "subscriptions/acknowledged"
+#define TOOLS "\"toolsListChanged\":true"
+
 int
 caller_ask(struct session *s, struct conn *c, const struct message *m, const struct modern *q)
 {
@@ -74,6 +77,20 @@ find(struct session *s, struct ats_slice wire)
 	return NULL;
 }
 
+/* A new engine says again what this client has heard of the one before it. Between the two the list
+ * may have changed, and better it is looked at once too often. */
+static void
+tell_changed(struct exchange *x, struct ats_slice ack)
+{
+	static const char note[] = "{\"jsonrpc\":\"2.0\",\"method\":"
+	    "\"notifications/tools/list_changed\",\"params\":{\"_meta\":{"
+	    "\"io.modelcontextprotocol/subscriptionId\":0}}}";
+	struct ats_slice line = { note, sizeof(note) - 1 };
+
+	if (memmem(ack.p, ack.n, TOOLS, sizeof(TOOLS) - 1) != NULL)
+		say(x, line, (struct ats_slice){ note + sizeof(note) - 5, 1 }, x->id);
+}
+
 void
 caller_told(struct session *s, const struct said *said, struct ats_slice line)
 {
@@ -83,9 +100,10 @@ caller_told(struct session *s, const struct said *said, struct ats_slice line)
 
 	if (x == NULL || x->listens != listens || (!listens && x->token == NULL))
 		return;
-	/* A new engine says again what this client has heard of the one before. */
-	if (listens && x->acked && memmem(line.p, line.n, "subscriptions/acknowledged", 26) != NULL)
+	if (listens && x->acked && memmem(line.p, line.n, ACK, sizeof(ACK) - 1) != NULL) {
+		tell_changed(x, line);
 		return;
+	}
 	if (!exchange_begin_stream(x))
 		return;
 	x->acked = x->acked || listens;

@@ -17,7 +17,7 @@
 static void
 write_out(struct conn *c)
 {
-	bool had = c->out.len > 0;
+	bool had = c->out.len > 0 || c->flushed;
 	ssize_t n;
 
 	while (c->out.len > 0) {
@@ -36,15 +36,25 @@ write_out(struct conn *c)
 		ats_buf_consume(&c->out, (size_t)n);
 	}
 	ats_buf_reset(&c->out);
+	c->flushed = false;
 	if (had)
 		conn_all_written(c);
 }
 
+/* What the socket takes leaves at once, since somebody waits for it; what follows from that, and from
+ * an error, is for a turn of its own. */
 void
 conn_flush(struct conn *c)
 {
-	if (!c->dead)
-		event_active(c->writable, EV_WRITE, 0);
+	ssize_t n;
+
+	if (c->dead)
+		return;
+	n = c->out.len == 0 ? 0 : send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0)
+		ats_buf_consume(&c->out, (size_t)n);
+	c->flushed = c->flushed || n > 0;
+	event_active(c->writable, EV_WRITE, 0);
 }
 
 void

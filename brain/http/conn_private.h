@@ -28,6 +28,7 @@ struct conn {
 	uint64_t body_left;
 	size_t lingered;
 	bool dead, reading, any_host;
+	bool flushed;			/* some left since the last turn of writing */
 	struct event *readable, *writable, *timer;
 	conn_gone_fn *gone;
 	void *gone_ctx;
@@ -43,7 +44,7 @@ void conn_all_written(struct conn *c);
 
 /* conn_out.c */
 void conn_on_writable(evutil_socket_t fd, short what, void *arg);
-/* From within a turn of this connection or of another one: what is queued leaves at the next. */
+/* From within a turn of this connection or of another one. */
 void conn_flush(struct conn *c);
 
 #endif

@@ -335,10 +335,18 @@ link_is_up(const struct link *l)
 void
 link_send(struct link *l, const char *line, size_t n)
 {
+	ssize_t sent;
+
 	if (l->step != UP)
 		return;
-	if (ats_buf_add(&l->out, line, n) < 0 || ats_buf_add_char(&l->out, '\n') < 0)
+	if (ats_buf_add(&l->out, line, n) < 0 || ats_buf_add_char(&l->out, '\n') < 0) {
 		again(l, "too much waits for brain");
-	else
+		return;
+	}
+	/* At once, since somebody waits; an error is for a turn of its own. */
+	sent = ats_fd_send(l->fd, l->out.data, l->out.len, NULL, 0);
+	if (sent > 0)
+		ats_buf_consume(&l->out, (size_t)sent);
+	if (l->out.len > 0)
 		event_active(l->writable, EV_WRITE, 0);
 }

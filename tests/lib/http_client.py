@@ -115,7 +115,7 @@ class Connection:
 
     def event(self):
         """(id, data) of the next event of a stream; None at its end."""
-        while True:
+        for _ in range(4):      # comments between them come every 15 seconds
             try:
                 text = self.until(b"\n\n").decode()
             except EOFError:
@@ -124,6 +124,7 @@ class Connection:
                 lines = dict(x.split(": ", 1) if ": " in x else (x.rstrip(":"), "")
                              for x in text.split("\n"))
                 return lines.get("id"), lines.get("data", "")
+        raise ats.Failure("no event comes")
 
     def request(self, method="POST", path="/mcp", body=None, session=None, **fields):
         """Sends one; None takes a field away."""
