@@ -14,7 +14,7 @@ enum ats_profile { ATS_PROFILE_READ, ATS_PROFILE_WRITE, ATS_PROFILE_SHELL, ATS_P
 #define ATS_HINT_DESTRUCTIVE 4u
 #define ATS_HINT_IDEMPOTENT 8u
 #define ATS_HINT_DATA 16u	/* gives a file's bytes raw, to a pipe of the caller */
-#define ATS_HINT_CORE 32u	/* a client that loads tools when they are looked for has it at once */
+#define ATS_HINT_CORE 32u	/* loaded at once by clients that look for tools */
 
 enum ats_tool_id {
 #define TOOL(sym, name, class, profile, dt, mt, out, hints, doc) ATS_TOOL_##sym,

@@ -18,8 +18,6 @@ OURS = {"Bash", "BashOutput", "KillShell", "TaskOutput", "TaskStop", "Read", "Wr
 
 @cli.test("a turn: it writes, edits, searches and runs", MCP, ALIASES, HTTP, users=True)
 def _(home, wiring):
-    if wiring == HTTP and home.uid is not None:
-        ats.skip("the other user's HTTP is the same")
     home.write("notes.txt", "one\ntwo\nthree\n")
     c = Cli(home, wiring)
     q = c.model.request()
@@ -147,8 +145,6 @@ def _(home, wiring):
 
 @cli.test("no command sees a key, nor the API", MCP, ALIASES, HTTP, users=True)
 def _(home, wiring):
-    if wiring == HTTP and home.uid is not None:
-        ats.skip("the other user's HTTP is the same")
     c = Cli(home, wiring)
     looks = ["env; export -p; set",
              "for f in /proc/[0-9]*/environ /proc/self/task/*/environ; do tr '\\0' '\\n' < $f; done",

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claude Code itself, started as a user starts it with our tools, and a model that the test is.
 
-Three wirings: MCP has only our tools, by their own names; ALIASES has Claude Code's names and
-schemas, whose calls go to ours; HTTP is MCP with ats-http between. Home and configuration are
-the test's, and the API that it is given is the stand-in's, on loopback.
+Three wirings, as docs/CLAUDE-CODE.md has them: MCP has only our tools, by their own names;
+ALIASES has Claude Code's names and schemas, whose calls go to ours; HTTP is MCP with ats-http
+between. Home and configuration are the test's, and the API that it is given is the stand-in's,
+on loopback.
 """
 import contextlib
 import functools
@@ -41,22 +42,33 @@ def program():
     return argv
 
 
+def documentation():
+    with open(os.path.join(ats.TOP, "docs", "CLAUDE-CODE.md"), encoding="utf-8") as f:
+        return f.read()
+
+
+def aliases():
+    """toolAliases, from the line that the documentation has for stdin."""
+    line = next(x for x in documentation().split("\n") if '"control_request"' in x)
+    return json.loads(line)["request"]["toolAliases"]
+
+
 def test(name, *wirings, users=False):
-    """Registers a test for each wiring: fn(home, wiring)."""
+    """Registers a test for each wiring: fn(home, wiring). HTTP's server is only ever ours."""
     def register(fn):
         for wiring in wirings or (MCP, ALIASES):
             def run(home, wiring=wiring):
                 program()
                 fn(home, wiring)
-            ats.test("%s, %s" % (name, wiring), users=users)(run)
+            ats.test("%s, %s" % (name, wiring), users=users and wiring != HTTP)(run)
     return register
 
 
 class Cli:
-    """entry: more members of the server's entry in the MCP configuration. With ALIASES it takes
-    any number of prompts (prompt()), else the one it is started with."""
+    """more: arguments; entry: members of the server's entry in the MCP configuration; tools: of
+    Claude Code's own. With ALIASES it takes any number of prompts (prompt()), else only one."""
 
-    def __init__(self, home, wiring, entry=None, env=None):
+    def __init__(self, home, wiring, *more, entry=None, env=None, tools=None):
         argv = program()
         self.home, self.wiring = home, wiring
         self.key = "sk-ant-canary-" + secrets.token_hex(16)
@@ -72,12 +84,13 @@ class Cli:
         if home.uid is not None:
             os.chown(self.config, home.uid, home.uid)
             os.chown(servers, home.uid, home.uid)
-        tools = ",".join(NATIVE) if wiring == ALIASES else ""
+        if tools is None:
+            tools = ",".join(NATIVE) if wiring == ALIASES else ""
         argv = [*home.prefix, *argv, "-p", "--output-format", "stream-json", "--verbose",
                 "--no-session-persistence", "--setting-sources", "", "--tools", tools,
                 "--mcp-config", servers, "--strict-mcp-config", "--allowedTools", "mcp__ats",
-                "--permission-mode", "dontAsk"]
-        argv += ["--input-format", "stream-json"] if wiring == ALIASES else ["go"]
+                "--permission-mode", "dontAsk", *more]
+        argv += ["--input-format", "stream-json"] if wiring == ALIASES else ["--", "go"]
         self.log = os.path.join(home.dir, "claude.err")
         with open(self.log, "ab") as err:
             self.process = subprocess.Popen(
@@ -85,8 +98,7 @@ class Cli:
                 stdin=subprocess.PIPE if wiring == ALIASES else subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=err, bufsize=0)
         if wiring == ALIASES:
-            self.control(subtype="initialize",
-                         toolAliases={name: PREFIX + name for name in NATIVE})
+            self.control(subtype="initialize", toolAliases=aliases())
             self.prompt("go")
 
     def entry(self):
