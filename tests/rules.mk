@@ -69,7 +69,7 @@ CONTAINERS := $(wildcard tests/sandbox/091*)
 FIRST := $(wildcard tests/fault/[0-9]*.py tests/system/045* tests/sandbox/061* tests/sandbox/070* \
 	tests/sandbox/010* tests/system/04[01]* tests/sandbox/0905* tests/sandbox/062*)
 check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
-	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
+	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all examples
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
 		ATS_FAULT_SHORT=2 ATS_TURNS=$(TURNS) tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
 		$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* tests/diff/[0-9]*)) \
@@ -151,8 +151,8 @@ $(FAULTS): $(O)/%: $(O)/%.o $(O)/libcommon.a
 		$(O)/libcommon.a $(TEST_LIBS)
 faults: $(FAULTS) $(UNITS)
 check-fault:
-	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all faults
-	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan BUILD=$(BUILD)/asan-out all faults examples
+	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all examples
 	$(Q)tests/fault/run $(abspath $(BUILD))/asan-out $(abspath $(BUILD))/fault-out
 
 # ---- docs and lint --------------------------------------------------------------------

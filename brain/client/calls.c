@@ -13,6 +13,7 @@
 
 #include "brain/client/client.h"
 
+#define GIVE_AGAIN_MS 100	/* without memory */
 #define OUT_HIGH (256u << 10)	/* above it no further call is given to the connection */
 
 int
@@ -104,8 +105,10 @@ calls_pump(struct ats *a)
 				break;
 			if (c->queued)
 				continue;
-			if (give(a, c) < 0)
+			if (give(a, c) < 0) {
+				client_wake(a, GIVE_AGAIN_MS);
 				break;
+			}
 			if (c->cancelled)
 				give_cancel(a, c);
 		}

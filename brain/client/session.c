@@ -14,6 +14,7 @@
 
 #include "brain/client/client.h"
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/fd.h"
 
 #define LOSSES_MAX 4u		/* in a row */
@@ -147,9 +148,11 @@ int
 ats_start(const struct ats_options *o, struct ats **ret)
 {
 	static const struct ats_options none = { .size = sizeof(none) };
-	struct ats *a = calloc(1, sizeof(*a));
+	struct ats *a;
 	int rc;
 
+	ats_fault_process("libats");
+	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return ATS_ERR_MEMORY;
 	a->epoll = a->timer = a->opener = a->sock = -1;

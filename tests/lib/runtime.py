@@ -5,6 +5,7 @@
     rt.tool("Bash", command="pwd")           -> Said(kind, name, end, error, code, cwd, text)
 """
 import collections
+import contextlib
 import json
 import os
 import re
@@ -44,7 +45,7 @@ class Runtime:
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, env=env)
         home.open_things.append(self)
-        self.buffer = b""
+        self.buffer, self.said_wrong = b"", ""
 
     def send(self, line):
         self.proc.stdin.write(line.encode() + b"\n")
@@ -59,7 +60,7 @@ class Runtime:
             ats.wait_readable(self.proc.stdout, ats.TIMEOUT)
             data = os.read(self.proc.stdout.fileno(), 65536)
             if not data:
-                raise ats.Failure("the runtime ended: %s" % self.proc.stderr.read().decode())
+                raise ats.Failure("the runtime ended: %s" % self.errors())
             self.buffer += data
         line, self.buffer = self.buffer.split(b"\n", 1)
         kind, name, end, error, code, cwd, text = LINE.fullmatch(line.decode()).groups()
@@ -84,13 +85,21 @@ class Runtime:
 
     def end(self):
         """No more lines: (status, what it said on stderr)."""
-        if not self.proc.stdin.closed:
+        with contextlib.suppress(BrokenPipeError):
             self.proc.stdin.close()
         code = self.proc.wait(ats.TIMEOUT)
-        return code, self.proc.stderr.read().decode()
+        # What it has started is not its child, and would start a brain when the test's is gone.
+        ats.until(lambda: not any("session" in ats.cmdline(p) for p in self.home.ours()),
+                  "atsctl has ended")
+        return code, self.errors()
+
+    def errors(self):
+        """What it said on stderr, to its end."""
+        self.said_wrong += self.proc.stderr.read().decode()
+        return self.said_wrong
 
     def close(self):
-        if not self.proc.stdin.closed:
+        with contextlib.suppress(BrokenPipeError):
             self.proc.stdin.close()
         if self.proc.poll() is None:
             self.proc.kill()
