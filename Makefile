@@ -105,7 +105,7 @@ BRAIN_O += $(HOOKS_O)
 BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
 	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools hooks hooks_box hooks_call hooks_host hooks_rpc hooks_say toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net service sessions sessions_table settings store \
-	store_calls store_made store_sessions turns upgrade vault_link
+	store_calls store_made store_sessions turns upgrade vault_link control_seen
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
@@ -145,7 +145,7 @@ CTL := main commands data options output render run query start ask door session
 	mcp_lines mcp_meta mcp_elicit mcp_state mcp_rounds mcp_retry mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
 	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version \
-	relay_calls relay_confine relay_dir relay_door relay_serve
+	relay_calls relay_confine relay_dir relay_door relay_serve cmd_top cmd_metrics top_screen
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_redirect fetch_loop renewal \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_requests mcp_message mcp_tools mcp_content \
 	mcp_stdio mcp_http sse

@@ -28,7 +28,6 @@
 #include "common/map.h"
 
 #define LOG_TAIL (64 << 10)
-#define METRICS_MAX (1u << 20)
 
 static void
 unknown_id(struct rpc *r)
@@ -411,30 +410,6 @@ control_inspect(struct rpc *r)
 	} else {
 		unknown_id(r);
 	}
-}
-
-/* Counts of everybody's: for who runs brain. */
-void
-control_metrics(struct rpc *r)
-{
-	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
-	struct ats_err err = { 0 };
-
-	if (rpc_params(r, NULL, 0, false) < 0)
-		return;
-	if (r->client->uid != 0 && r->client->uid != r->e->brain_uid) {
-		(void)ats_err_set(&err, ATS_E_PERM, "metrics are for the user whose brain it is");
-		rpc_fail(r, &err);
-		return;
-	}
-	ats_buf_init(&text, METRICS_MAX);
-	if (observe_text(r->e, &text) < 0) {
-		(void)ats_err_set(&err, ATS_E_NOMEM, "metrics");
-		rpc_fail(r, &err);
-		return;
-	}
-	ats_json_w_strn(rpc_begin(r), "text", text.data, text.len);
-	rpc_end(r);
 }
 
 void

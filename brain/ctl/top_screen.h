@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What atsctl top shows, as text. */
+#ifndef ATS_CTL_TOP_SCREEN_H
+#define ATS_CTL_TOP_SCREEN_H
+
+#include <stdio.h>
+
+#include "common/json.h"
+
+/* Writes status (of ats/status) and ended (of ats/calls.ended) as lines: sums, calls that are not
+ * answered, calls that ended. Texts of brain cannot steer a terminal. */
+void top_screen(FILE *f, struct ats_slice status, struct ats_slice ended);
+/* Writes text to f cut to so many rows and columns, each line followed by what clears its rest. */
+void top_fit(FILE *f, const char *text, size_t n, unsigned rows, unsigned columns);
+
+#endif
