@@ -227,7 +227,9 @@ read_kind(const struct ats_gw_in *in, struct ats_slice object, enum ats_gw_kind 
 	else if (ats_json_member_is(object, "kind", "mcp"))
 		*ret = ATS_GW_MCP;
 	else
-		return ats_gw_wrong(in, "kind", "must be http, command or mcp");
+		return ats_gw_wrong(in, "kind", ats_json_member_is(object, "kind", "client") ?
+		    "client: what an agent's own front end answers is no tool of the host; declare "
+		    "it to that agent" : "must be http, command or mcp");
 	return 0;
 }
 

@@ -35,8 +35,8 @@ import traceback
 # Tests use these as ats.NAME.
 from ats_base import (
     TOP, BUILD, TIMEOUT, OTHER_UID, test_env, program, Skip, Failure, skip, check, equal,
-    contains, some, SANITIZED, SHORT_IO, small, missing, matches, alive, parents, descendants,
-    cmdline, comm, memory, find, pidfd, wait_gone, until, set_immutable)
+    contains, some, SANITIZED, SHORT_IO, small, missing, matches, alive, parents, paused,
+    descendants, cmdline, comm, memory, find, pidfd, wait_gone, until, set_immutable)
 from ats_rpc import MCP_KEY, MODERN, RpcError, Rpc, modern_meta, wait_readable, Door, Mcp
 from ats_wire import def_rows, def_string, Vault, VaultError, Frame, Link, Hands
 

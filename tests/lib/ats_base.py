@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import select
+import signal
 import struct
 import time
 
@@ -166,6 +167,22 @@ def find(root, text):
     gateway has the command line of what it was forked from, and a name of its own."""
     return sorted(p for p in descendants(root) if text in comm(p) or
                   (text in cmdline(p) and comm(p) != "ats-tree"))
+
+
+@contextlib.contextmanager
+def paused(pid):
+    """The process does not run within; what it is sent meanwhile it finds all at once."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        until(lambda: state_of(pid) == "T", "it stops")
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def state_of(pid):
+    with open("/proc/%d/stat" % pid, encoding="latin-1") as f:
+        return f.read().rsplit(") ", 1)[1][0]
 
 
 def pidfd(pid):

@@ -264,6 +264,80 @@ def _(home):
                                                   "expired", "asked", "withdrawn"])
 
 
+@ats.test("two who answer at once: the first one counts, the other is told that nothing waits")
+def _(home):
+    rig = VaultRig(home, conf(home))
+    s, e = rig.session(), rig.engine
+    digest = sha256('{"to":"b"}')
+    rig.engine.ask(1, s, "run__push", '{"to":"b"}')
+    id = e.state(1)[3]
+    people = [home.vault() for _ in range(8)]
+    # All are in the sockets before the vault reads the first.
+    with ats.paused(home.brain_pid()):
+        for v in people:
+            v.sock.send(v.pack("APPROVE", 1, id, digest, "terminal"))
+    answers = [v.recv() for v in people]
+    ats.equal(sorted(m[0] for m in answers), ["FAILED"] * 7 + ["OK"])
+    ats.equal({m[2][0] for m in answers if m[0] == "FAILED"}, {UNKNOWN_ID})
+    g = rig.gateway()
+    rig.ready(g)
+    ats.equal(e.state(1)[0], STARTED)
+    ats.equal(g.expect("GW_ORDER")[2:], ["push", '{"to":"b"}'])
+    g.say("GW_ENDED", 1, 0)
+    ats.until(lambda: rig.audit()[-1]["event"] == "ended", "its end")
+    # A yes and a no: one of them.
+    e.ask(2, s, "run__push", '{"to":"b"}')
+    id = e.state(2)[3]
+    with ats.paused(home.brain_pid()):
+        people[0].sock.send(people[0].pack("DENY", 2, id, "no", "terminal"))
+        people[1].sock.send(people[1].pack("APPROVE", 2, id, digest, "terminal"))
+    answers = [v.recv()[0] for v in people[:2]]
+    ats.equal(sorted(answers), ["FAILED", "OK"])
+    if answers[0] == "OK":
+        ats.equal(e.refused(2)[0], DENIED)
+    else:
+        ats.equal(e.state(2)[0], STARTED)
+        g.expect("GW_ORDER")
+    # Two that wait with the same arguments: each answer is for one of them.
+    for call in (3, 4):
+        e.ask(call, s, "run__push", '{"to":"b"}')
+    ids = [e.state(call)[3] for call in (3, 4)]
+    people[2].ask("APPROVE", ids[1], digest, "terminal")
+    ats.equal(e.state(4)[0], STARTED)
+    ats.equal(g.expect("GW_ORDER")[0], 4)
+    people[2].ask("DENY", ids[0], "", "terminal")
+    ats.equal(e.refused(3)[0], DENIED)
+    g.quiet()
+
+
+@ats.test("an approval for a caller that is gone starts nothing")
+def _(home):
+    rig = VaultRig(home, conf(home))
+    s, e = rig.session(), rig.engine
+    digest = sha256('{"to":"b"}')
+    v = home.vault()
+    for call, gone in ((1, "cancelled"), (2, "closed")):
+        who = s if gone == "cancelled" else rig.session("name:other")
+        e.ask(call, who, "run__push", '{"to":"b"}')
+        id = e.state(call)[3]
+        if gone == "cancelled":
+            e.say("GATEWAY_CANCEL", call)
+        else:
+            v.ask("CLOSE_SESSION", who)
+        ats.equal(e.refused(call)[0], CANCELLED)
+        ats.equal(status_error(v, "APPROVE", id, digest, "terminal")[0], UNKNOWN_ID)
+        ats.equal(status_error(v, "DENY", id, "", "terminal")[0], UNKNOWN_ID)
+    # Both at once: whichever is first, it runs or is refused, and not both.
+    e.ask(3, s, "run__push", '{"to":"b"}')
+    id = e.state(3)[3]
+    with ats.paused(home.brain_pid()):
+        e.say("GATEWAY_CANCEL", 3)
+        v.sock.send(v.pack("APPROVE", 9, id, digest, "terminal"))
+    ats.check(v.recv()[0] in ("OK", "FAILED"))
+    ats.equal(e.refused(3)[0], CANCELLED)
+    ats.equal([x["event"] for x in rig.audit() if x["event"] == "ordered"], [])
+
+
 @ats.test("elicitation, where the configuration lets it")
 def _(home):
     rig = VaultRig(home, conf(home, approvals={"elicitation": True}))

@@ -157,6 +157,7 @@ START_TEST(what_is_wrong_is_named)
 		{ "[]", ":" },
 		{ "{}", ".kind:" },
 		{ "{\"kind\":\"HTTP\"}", ".kind:" },
+		{ "{\"kind\":\"client\",\"tools\":{}}", ".kind: client: what an agent's own" },
 		{ "{\"kind\":1}", ".kind:" },
 		{ HTTP(",\"colour\":1", GET), ".colour:" },
 		{ HTTP(",\"argv\":[\"/x\"]", GET), ".argv:" },
