@@ -43,6 +43,11 @@ check(struct ctl *c, const char *file)
 			out_safe(stdout, v.url, strlen(v.url));
 			(void)puts("");
 		}
+		if (v.hooks[0] != '\0') {
+			(void)fputs("hooks run on this machine: ", stdout);
+			out_safe(stdout, v.hooks, strlen(v.hooks));
+			(void)puts("");
+		}
 		for (line = strtok_r(v.warnings, "\n", &save); line != NULL;
 		    line = strtok_r(NULL, "\n", &save))
 			(void)ctl_fail(CTL_OK, "config: warning: %s", line);
@@ -56,6 +61,8 @@ check(struct ctl *c, const char *file)
 	ats_json_w_bool(&w, "exists", v.exists);
 	if (v.url[0] != '\0')
 		ats_json_w_str(&w, "sandbox_url", v.url);
+	if (v.hooks[0] != '\0')
+		ats_json_w_str(&w, "hooks", v.hooks);
 	if (v.warnings[0] != '\0')
 		write_warnings(&w, v.warnings);
 	ats_json_w_end(&w);

@@ -89,6 +89,11 @@ check_config(struct doctor *d)
 		    "this machine's", v.url);
 		add(d, "sandbox.url", true, text, "");
 	}
+	if (v.ok && v.hooks[0] != '\0') {
+		(void)snprintf(text, sizeof(text), "%s: run on this machine, in no sandbox",
+		    v.hooks);
+		add(d, "hooks", true, text, "");
+	}
 	for (line = strtok_r(v.warnings, "\n", &save); line != NULL;
 	    line = strtok_r(NULL, "\n", &save))
 		add_row(d, "configuration", "warning", line,

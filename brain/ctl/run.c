@@ -144,6 +144,8 @@ config_verdict(const char *file, struct config_verdict *ret)
 		    sizeof(ret->warnings));
 		take_lines(out.data, "ats-brain: sandbox.url: ", ret->url, sizeof(ret->url));
 		ret->url[strcspn(ret->url, "\n")] = '\0';
+		take_lines(out.data, "ats-brain: hooks: ", ret->hooks, sizeof(ret->hooks));
+		ret->hooks[strcspn(ret->hooks, "\n")] = '\0';
 	}
 	ats_buf_done(&out);
 }

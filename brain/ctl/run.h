@@ -19,6 +19,7 @@ struct config_verdict {
 	bool exists, ok;
 	char why[512];			/* when it is not ok: names file and key */
 	char url[256];			/* when it is: sandbox.url, "" for stdio */
+	char hooks[256];		/* how many of each event, "" for none */
 	char warnings[1024];		/* a line each */
 };
 /* file is absolute, or NULL: the one that brain would read, which may be absent. */

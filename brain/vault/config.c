@@ -254,6 +254,28 @@ config_warning(const struct config *c, size_t n)
 }
 
 void
+config_say_hooks(const struct config *c, FILE *to)
+{
+	const struct ats_hooks *h = &c->hooks;
+	const char *comma = "";
+
+	if (h->n == 0)
+		return;
+	(void)fprintf(to, "ats-brain: hooks: ");
+	for (unsigned e = 0; e < ATS_HOOK_EVENTS; e++) {
+		unsigned n = 0;
+
+		for (size_t i = 0; i < h->n; i++)
+			n += h->v[i].event == e;
+		if (n == 0)
+			continue;
+		(void)fprintf(to, "%s%s %u", comma, ats_hook_event_rows[e].name, n);
+		comma = ", ";
+	}
+	(void)fprintf(to, "\n");
+}
+
+void
 config_done(struct config *c)
 {
 	policy_rules_free(c->rules);

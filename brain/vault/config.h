@@ -5,6 +5,7 @@
 #define ATS_VAULT_CONFIG_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "brain/policy/rules.h"
@@ -66,6 +67,8 @@ ATS_NODISCARD int config_parse(struct config *ret, const char *name, const char 
 void config_done(struct config *c);
 /* What a person should know of a valid configuration: the nth text, or NULL. */
 const char *config_warning(const struct config *c, size_t n);
+/* One line of how many hooks each event has, none without hooks: what they run is in the file. */
+void config_say_hooks(const struct config *c, FILE *to);
 /* Of row i: whether it has its default, and whether who is told. */
 bool config_is_default(const struct config *c, size_t i);
 bool config_is_for(size_t i, enum config_who who);

@@ -126,6 +126,8 @@ load_config(struct config *conf, const struct ats_places *places, const struct h
 	}
 	if (opt.check_only && conf->provider != PROVIDER_STDIO)
 		(void)fprintf(stderr, "ats-brain: sandbox.url: %s\n", conf->sandbox_url);
+	if (opt.check_only)
+		config_say_hooks(conf, stderr);
 	for (size_t i = 0; opt.check_only && config_warning(conf, i) != NULL; i++)
 		(void)fprintf(stderr, "ats-brain: warning: %s\n", config_warning(conf, i));
 	if (opt.check_only)

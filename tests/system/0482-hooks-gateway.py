@@ -209,7 +209,11 @@ def check(home):
     home.configure({"hooks": {"PreToolUse": [group("Bash|Edit", hook("guard --secret", timeout=5,
                                                                      onFailure="block"))],
                               "Stop": [group("", "true")]}})
-    home.ctl("config", "check", code=0)
+    ats.contains(home.ctl("config", "check", code=0).stdout.decode(),
+                 "hooks run on this machine: PreToolUse 1, Stop 1\n")
+    ats.equal(json.loads(home.ctl("--json", "config", "check", code=0).stdout)["hooks"],
+              "PreToolUse 1, Stop 1")
+    ats.contains(home.ctl("doctor").stdout.decode(), "PreToolUse 1, Stop 1: run on this machine")
     s = Session(home)
     status = s.door.request("ats/status")
     ats.equal(status["hooks"], [
