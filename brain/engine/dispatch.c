@@ -475,6 +475,7 @@ dispatch_refuse(struct sandbox *box, int code, const char *why)
 			call_fail(c, OUTCOME_NOT_STARTED, code,
 			    "not started: the sandbox cannot be started: %s", why);
 	}
+	hooks_box_refused(box, why);
 }
 
 /* ---- after a restart of the engine ------------------------------------------------- */

@@ -91,6 +91,9 @@ bool hooks_flush(struct engine *e);
 /* READY of a sandbox: whether its workspace may have hooks. Its link is gone. */
 void hooks_box_ready(struct sandbox *box, bool may);
 void hooks_box_lost(struct sandbox *box);
+bool hooks_box_is_awaited(const struct sandbox *box);
+/* No sandbox can be had: those that wait for it fail. */
+void hooks_box_refused(struct sandbox *box, const char *why);
 /* 1: the result is of a hook's call; 0: it is not. Negative: it breaks the rules. */
 ATS_NODISCARD int hooks_on_result(struct sandbox *box, const struct ats_msg_RESULT *m,
     const struct ats_frame *f, struct ats_err *err);

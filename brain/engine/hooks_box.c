@@ -21,21 +21,41 @@
 #define ONES_MAX 16u			/* of one event, see hands/tools/hooks.h */
 #define LIMIT_MS (ATS_HOOK_TIMEOUT_MAX_S * 1000u + 10000u)
 
+/* A run of this sandbox that was sent, or waits. Looked for anew after each: the end of one may end
+ * others. */
+static struct hook_run *
+next_of(const struct sandbox *box, bool sent)
+{
+	struct hook_run *r;
+
+	TAILQ_FOREACH(r, &box->e->hooks->runs, link)
+		if (r->side == HOOK_BOX && r->box == box && (r->id != 0) == sent)
+			return r;
+	return NULL;
+}
+
+bool
+hooks_box_is_awaited(const struct sandbox *box)
+{
+	return box->e->hooks != NULL && next_of(box, false) != NULL;
+}
+
 void
 hooks_box_ready(struct sandbox *box, bool may)
 {
-	struct hooks *h = box->e->hooks;
-	struct hook_run *r, *next;
+	struct hook_run *r;
 	struct ats_err err = { 0 };
 
 	/* Which events have any shows with the first of them. */
 	box->hook_events = may && box->e->set.workspace_hooks != 0 ?
 	    ATS_HOOK_BIT(ATS_HOOK_EVENTS) - 1 : 0;
 	box->e->hooks_on = box->e->hooks_on || box->hook_events != 0;
-	for (r = TAILQ_FIRST(&h->runs); r != NULL; r = next) {
-		next = TAILQ_NEXT(r, link);
-		if (r->side == HOOK_BOX && r->box == box && r->id == 0 &&
-		    hook_box_start(r, &err) < 0)
+	if (box->e->hooks == NULL)
+		return;
+	while ((r = next_of(box, false)) != NULL) {
+		if (box->hook_events == 0)
+			hook_run_end(r, NULL, 0);
+		else if (hook_box_start(r, &err) < 0)
 			hook_run_fail(r, err.text);
 	}
 }
@@ -43,23 +63,26 @@ hooks_box_ready(struct sandbox *box, bool may)
 void
 hooks_box_lost(struct sandbox *box)
 {
-	struct hooks *h = box->e->hooks;
 	struct hook_run *r;
-	bool again;
 
-	if (h == NULL)
+	if (box->e->hooks == NULL)
 		return;
-	do {			/* the end of one may end others */
-		again = false;
-		TAILQ_FOREACH(r, &h->runs, link)
-			if (r->side == HOOK_BOX && r->box == box && r->id != 0) {
-				(void)ats_map_del(h->boxes, r->id);
-				r->id = 0;
-				hook_run_fail(r, "the sandbox was lost while they ran");
-				again = true;
-				break;
-			}
-	} while (again);
+	while ((r = next_of(box, true)) != NULL) {
+		(void)ats_map_del(r->h->boxes, r->id);
+		r->id = 0;
+		hook_run_fail(r, "the sandbox was lost while they ran");
+	}
+}
+
+void
+hooks_box_refused(struct sandbox *box, const char *why)
+{
+	struct hook_run *r;
+
+	if (box->e->hooks == NULL)
+		return;
+	while ((r = next_of(box, false)) != NULL)
+		hook_run_fail(r, why);
 }
 
 /* ---- the start ----------------------------------------------------------------------- */

@@ -271,7 +271,7 @@ is_final(int code)
 static bool
 is_wanted(const struct sandbox *box)
 {
-	return box->nqueue > 0 || ats_map_count(box->sent) > 0 ||
+	return box->nqueue > 0 || ats_map_count(box->sent) > 0 || hooks_box_is_awaited(box) ||
 	    calls_resumed_next(box->e->calls, box, NULL) != NULL;
 }
 

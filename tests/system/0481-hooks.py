@@ -277,6 +277,23 @@ def asks(home):
     ats.equal((a["outcome"], a["is_error"]), ("not_started", True))
 
 
+@ats.test("a rule's ask is answered by an allow of the host's hooks, not by one of the workspace's")
+def allows(home):
+    allow = say(permissionDecision="allow")
+    home.write(".claude/settings.json", json.dumps({"hooks": {
+        "PreToolUse": [group("Bash", allow)]}}))
+    home.configure({"permissions": {"ask": ["Bash(touch:*)"]}, "hooks": {"PreToolUse": [
+        group("Bash", "grep -q second && exit 0; " + allow[len("cat >/dev/null; "):])]}})
+    s = Session(home)
+    ats.equal(s.bash("touch first")["outcome"], "done")
+    nr = s.door.send("ats/tool.call", {"name": "Bash", "call_id": "x",
+                                       "arguments": {"command": "touch second"}})
+    ats.until(lambda: home.ctl("--json", "approvals").stdout, "an approval")
+    s.door.request("ats/call.cancel", {"call_id": "x"})
+    ats.equal(s.door.answer(nr)["result"]["outcome"], "not_started")
+    ats.check(not os.path.exists(os.path.join(home.ws, "second")), "it ran")
+
+
 @ats.test("ats/hook.run: a runtime's events, plain text as context, matchers by their member")
 def runtime(home):
     home.configure({"hooks": {

@@ -17,8 +17,9 @@ PRE, POST = 0, 1
 class Rig:
     """hooks: (event, matcher) of the configuration. box: hands says that there may be hooks."""
 
-    def __init__(self, home, hooks=(), box=False, timeout_ms=60000, blocks=0, **settings):
-        self.e = engine.Engine(home, **settings)
+    def __init__(self, home, hooks=(), box=False, timeout_ms=60000, blocks=0, rules=(),
+                 **settings):
+        self.e = engine.Engine(home, rules=rules, **settings)
         for i, (event, matcher) in enumerate(hooks):
             self.e.tell("HOOK", i, event, timeout_ms, matcher, blocks)
         self.e.heard()
@@ -213,6 +214,50 @@ def of_the_box(home):
     ats.equal(f.name, "call.tool")
     r.h.result(f, b"ok")
     ats.equal(r.outcome(nr)[0], "done")
+
+
+@ats.test("what a person has agreed to is not what a workspace makes of it: asked again")
+def agreed(home):
+    r = Rig(home, [(PRE, "Bash")], box=True, rules=[("ask", "Bash(x:*)"), ("ask", "Bash(y:*)")])
+    nr = r.bash("x 1")
+    r.ended(r.run_hook())
+    for command in ("x 1", "y 2"):
+        call, _, _, tool, args = r.e.expect("GATEWAY_ASK")
+        ats.equal((tool, json.loads(args)), ("Bash", {"command": command}))
+        r.e.tell("GATEWAY_STATE", call, 2, 0, "", "")
+        if command == "y 2":
+            break
+        f = r.hook_call()
+        said = b'{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":' \
+               b'{"command":"y 2"}}}'
+        r.h.send("result", f.call, {"outcome": "done", "output": {
+            "events": 1, "more": 0, "note": "", "hooks": [one(said)]}}, said)
+        a = r.run_hook()
+        ats.equal(a[2]["tool_input"], {"command": "y 2"})
+        r.ended(a)
+    f = r.h.call()
+    ats.equal(f.json["input"], {"command": "y 2"})
+    r.h.result(f, b"ok")
+    ats.equal(r.outcome(nr), ("done", None, ["ok"]))
+
+
+@ats.test("a runtime's event waits for the sandbox, and not when there can be none")
+def waits(home):
+    r = Rig(home, rebuild_limit=1)
+    r.e.lose(r.h, r.b)
+    nr = r.d.send("ats/hook.run", {"event": "Stop"})
+    r.e.need(r.b)
+    r.h = r.ready(False)
+    ats.equal(r.d.answer(nr)["result"], {"decision": "none", "continue": True, "hooks": []})
+    r.e.lose(r.h, r.b)
+    nr = r.d.send("ats/hook.run", {"event": "Stop"})
+    r.e.need(r.b)
+    for _ in range(3):
+        r.e.tell("SANDBOX", r.b, 9, 2, "no such machine", "")
+        r.e.heard()
+    a = r.d.answer(nr)["result"]
+    ats.equal([h["outcome"] for h in a["hooks"]], ["failed"])
+    ats.contains(a["hooks"][0]["why"], "no such machine")
 
 
 BAD = [
