@@ -238,6 +238,33 @@ def shim_killed(moment, tool):
 for moment in ("while it waits", "while it runs"):
     for tool in ("box__change", "box__reads"):
         ats.test("%s, %s: the shim is killed" % (tool[5:], moment))(shim_killed(moment, tool))
+@ats.test("a command that waits for a person, and the engine is killed: it runs once")
+def _(home):
+    home.configure({"permissions": {"ask": ["Bash(echo *)"]}})
+    w = World.__new__(World)
+    w.home, w.mcp = home, home.mcp()
+    w.mcp.initialize()
+    i = w.mcp.send("tools/call", {"name": "Bash", "arguments": {"command": "echo once >> n"}})
+    w.waits()
+    kill(w, "engine")
+    # The next engine does not know it, and asks anew: an approval of the one before is of no use.
+    said = []
+
+    def approved():
+        for id, args in w.approvals():
+            try:
+                home.vault().ask("APPROVE", id, sha256(args), "terminal")
+                said.append(id)
+            except ats.VaultError:
+                pass                    # it was taken back just then
+        return os.path.exists(os.path.join(home.ws, "n"))
+    ats.until(approved, "it runs")
+    r = w.mcp.answer(i)["result"]
+    ats.check(not r.get("isError"), r)
+    ats.equal((home.read("n"), w.approvals()), (b"once\n", []))
+    ats.check(len(said) <= 2, said)
+
+
 # What it may end as, where more than that it is true is promised.
 ENDS = {
     (before_the_ask, "engine"): {"done", "not started"},
