@@ -62,7 +62,8 @@ sums(FILE *f, struct ats_slice status)
 	struct ats_json_iter it;
 	struct ats_json_val v;
 	struct ats_slice key;
-	uint64_t up = number(status, "up_ms") / 1000, boxes = 0, ready = 0, running = 0, waiting = 0;
+	uint64_t up = number(status, "up_ms") / 1000, boxes = 0, ready = 0, running = 0,
+		 waiting = 0;
 	uint64_t sessions = 0;
 
 	if (first_of(status, "sandboxes", &it))

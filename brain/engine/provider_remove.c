@@ -90,8 +90,8 @@ provider_remove(struct engine *e, const char *box, const struct made *m)
 
 	/* First: one that is being removed is nothing to take over. */
 	if (store_made_drop(e->store, box, m->id, &err) < 0)
-		ats_log(ATS_LOG_WARN, "a sandbox stays in the journal", "sandbox=%s why=\"%s\"", box,
-		    err.text);
+		ats_log(ATS_LOG_WARN, "a sandbox stays in the journal",
+		    "sandbox=%s why=\"%s\"", box, err.text);
 	if (removal_new(e, box, m->id) != NULL)
 		remove_next(e->provider);
 }

@@ -41,8 +41,8 @@ write_out(struct conn *c)
 		conn_all_written(c);
 }
 
-/* What the socket takes leaves at once, since somebody waits for it; what follows from that, and from
- * an error, is for a turn of its own. */
+/* What the socket takes leaves at once, since somebody waits for it; what follows from
+ * that, and from an error, is for a turn of its own. */
 void
 conn_flush(struct conn *c)
 {

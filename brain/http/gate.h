@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What of a request can be judged by its head: who asks, from where, for what. Pure. The order
- * is: token (401; that of metrics for /metrics), Host and Origin (403), path (404), method (405), the rest (400, 406, 413, 415),
- * so that who has no token learns nothing else. */
+ * What of a request can be judged by its head: who asks, from where, for what. Pure. The
+ * order is: token (401; that of metrics for /metrics), Host and Origin (403), path (404),
+ * method (405), the rest (400, 406, 413, 415), so that who has no token learns nothing
+ * else. */
 #ifndef ATS_HTTP_GATE_H
 #define ATS_HTTP_GATE_H
 

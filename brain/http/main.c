@@ -111,9 +111,13 @@ make_parts(struct http *h, struct ats_err *err)
 	TAILQ_INIT(&h->conns);
 	TAILQ_INIT(&h->dead);
 	TAILQ_INIT(&h->sessions);
-	h->gate = (struct gate){ .token = h->token, .metrics_token = h->metrics_token, .hosts = h->opt->hosts,
-		.origins = h->opt->origins, .nhosts = h->opt->nhosts,
-		.norigins = h->opt->norigins, .body_max = h->opt->body_max };
+	h->gate = (struct gate){ .token = h->token,
+		.metrics_token = h->metrics_token,
+		.hosts = h->opt->hosts,
+		.origins = h->opt->origins,
+		.nhosts = h->opt->nhosts,
+		.norigins = h->opt->norigins,
+		.body_max = h->opt->body_max };
 	h->base = event_base_new();
 	h->scraped = metrics_new(h);
 	if (h->base == NULL || h->scraped == NULL)

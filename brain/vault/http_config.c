@@ -75,7 +75,8 @@ config_check_http(const struct config *c, const char *name, const struct homes *
 	char real[ATS_PATH_MAX];
 
 	if (!config_has_http(c)) {
-		if (token[0] != '\0' || metrics[0] != '\0' || ws[0] != '\0' || c->http_hosts.n + c->http_origins.n > 0)
+		if (token[0] != '\0' || metrics[0] != '\0' || ws[0] != '\0' ||
+		    c->http_hosts.n + c->http_origins.n > 0)
 			return wrong(err, name, "listen", "is missing, and without it nothing of "
 			    "\"http\" is used; \"127.0.0.1:8765\" is usual");
 		return 0;
@@ -91,7 +92,8 @@ config_check_http(const struct config *c, const char *name, const struct homes *
 	if (metrics[0] != '\0' && (metrics[0] != '/' || strlen(metrics) >= ATS_PATH_MAX))
 		return wrong(err, name, "metrics_token_file", "must be an absolute path");
 	if (strcmp(metrics, token) == 0)
-		return wrong(err, name, "metrics_token_file", "must be another file than token_file");
+		return wrong(err, name, "metrics_token_file",
+		    "must be another file than token_file");
 	if (ws[0] != '/')
 		return wrong(err, name, "workspace", "must be an absolute path");
 	if (workspace_check(homes, ws, real, err) < 0)
@@ -100,7 +102,8 @@ config_check_http(const struct config *c, const char *name, const struct homes *
 		return wrong(err, name, "token_file", "must not lie in the workspace, whose "
 		    "sandbox could read it");
 	if (lies_in(metrics, real) || lies_in(metrics, ws))
-		return wrong(err, name, "metrics_token_file", "must not lie in the workspace, whose "
+		return wrong(err, name, "metrics_token_file",
+		    "must not lie in the workspace, whose "
 		    "sandbox could read it");
 	return 0;
 }

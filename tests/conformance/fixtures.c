@@ -7,14 +7,14 @@
 
 #include "brain/engine/mcp.h"
 
-#define PNG "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5Er" \
-	"kJggg=="
+#define PNG "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx" \
+	"0gAAAABJRU5ErkJggg=="
 #define WAV "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 #define TEXT(s) "{\"type\":\"text\",\"text\":\"" s "\"}"
 #define IMAGE "{\"type\":\"image\",\"data\":\"" PNG "\",\"mimeType\":\"image/png\"}"
 #define RESOURCE(uri, type, text) \
-	"{\"type\":\"resource\",\"resource\":{\"uri\":\"" uri "\",\"mimeType\":\"" type "\",\"text\":\"" \
-	text "\"}}"
+	"{\"type\":\"resource\",\"resource\":{\"uri\":\"" uri "\",\"mimeType\":\"" type \
+	"\",\"text\":\"" text "\"}}"
 #define NONE "{\"type\":\"object\"}"
 
 static void
@@ -115,7 +115,8 @@ static const struct fixture fixtures[] = {
 	    "\"required\":[]}" },
 	{ "json_schema_2020_12_tool", "Tool with JSON Schema 2020-12 features",
 	    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"type\":\"object\","
-	    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\",\"properties\":{"
+	    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
+	    "\"properties\":{"
 	    "\"street\":{\"type\":\"string\"},\"city\":{\"type\":\"string\"}}}},\"properties\":{"
 	    "\"name\":{\"type\":\"string\"},\"address\":{\"$ref\":\"#/$defs/address\"},"
 	    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"

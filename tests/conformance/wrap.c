@@ -87,7 +87,8 @@ __wrap_mcp_tools_call(struct rpc *r)
 void
 __wrap_mcp_discover(struct rpc *r)
 {
-	static const char tools[] = "\"capabilities\":{", more[] = "\"prompts\":{},\"resources\":{},";
+	static const char tools[] = "\"capabilities\":{",
+			  more[] = "\"prompts\":{},\"resources\":{},";
 	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
 	struct ats_buf *out = &r->client->out;
 	size_t mark = out->len, at;

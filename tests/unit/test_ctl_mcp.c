@@ -303,7 +303,9 @@ START_TEST(a_subscription_is_not_awaited_and_is_acknowledged_once)
 	ats_buf_reset(&b);
 	ck_assert_int_eq(mcp_relistened((struct ats_slice){ none, strlen(none) }, &b), 0);
 	ck_assert_uint_eq(b.len, 0);
-	client(&m, "{" V ",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"l\"}}");
+	client(&m,
+	    "{" V
+	    ",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"l\"}}");
 	ck_assert_uint_eq(m.n, 0);
 	ck_assert(passes(&m, ack));
 	ats_buf_done(&b);
