@@ -35,6 +35,7 @@ AIM_record := hands/front/record.c hands/front/calls_move.c hands/front/shell_mo
 AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \
 	hands/match/regex_words.c hands/match/literal.c
 AIM_relaydir := proto/relaydir.c proto/specs.c
+AIM_rounds := brain/ctl/mcp_rounds.c brain/ctl/mcp_retry.c brain/ctl/mcp_state.c brain/ctl/mcp_meta.c
 AIM_shim := hands/shim/rpc.c hands/shim/methods.c hands/shim/calls.c
 AIM_text := hands/fs/text.c hands/tools/read_lines.c
 AIM_toolinput := proto/msg.c proto/msg_encode.c proto/tools.c
@@ -56,6 +57,7 @@ FUZZ_VAULT := $(call fuzz_of,brain/vault)
 FUZZ_HTTP := $(call fuzz_of,brain/http)
 FUZZ_GATEWAY := $(call fuzz_of,brain/gateway)
 FUZZ_CLIENT := $(call fuzz_of,brain/client)
+FUZZ_CTL := $(call fuzz_of,brain/ctl)
 
 # ---- replayers: part of make check --------------------------------------------------------
 REPLAYS := $(FUZZ:%=$(O)/tests/fuzz/replay_%)
@@ -65,6 +67,7 @@ $(FUZZ_VAULT:%=$(O)/tests/fuzz/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(O)/tests/fuzz/replay_%): $(O)/libhttp.a
 $(FUZZ_GATEWAY:%=$(O)/tests/fuzz/replay_%): $(O)/libgateway.a
 $(FUZZ_CLIENT:%=$(O)/tests/fuzz/replay_%): $(O)/libclient.a
+$(FUZZ_CTL:%=$(O)/tests/fuzz/replay_%): $(O)/libctl.a
 $(REPLAYS): $(O)/tests/fuzz/replay_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay_main.o \
     $(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -93,6 +96,8 @@ $(BUILD)/fuzz/libgateway.a: $(call fuzz_objects,$(LIB_GATEWAY))
 	$(ar)
 $(BUILD)/fuzz/libclient.a: $(call fuzz_objects,$(LIB_CLIENT))
 	$(ar)
+$(BUILD)/fuzz/libctl.a: $(call fuzz_objects,$(LIB_CTL))
+	$(ar)
 $(BUILD)/fuzz/libhttp.a: $(call fuzz_objects,$(LIB_HTTP))
 	$(ar)
 $(FUZZ_HANDS:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhands.a
@@ -101,6 +106,7 @@ $(FUZZ_VAULT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libhttp.a
 $(FUZZ_GATEWAY:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libgateway.a
 $(FUZZ_CLIENT:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libclient.a
+$(FUZZ_CTL:%=$(BUILD)/fuzz/fuzz_%): $(BUILD)/fuzz/libctl.a
 $(FUZZERS): $(BUILD)/fuzz/fuzz_%: $(BUILD)/fuzz/o/tests/fuzz/fuzz_%.o $(BUILD)/fuzz/libcommon.a
 	$(Q)clang -fsanitize=fuzzer,address,undefined $(LDFLAGS_fault) -o $@ $(filter %.o,$^) \
 		$(filter-out %/libcommon.a,$(filter %.a,$^)) $(BUILD)/fuzz/libcommon.a $(TEST_LIBS)
@@ -118,6 +124,7 @@ $(FUZZ_VAULT:%=$(BUILD)/cover/replay_%): $(O)/libvault.a
 $(FUZZ_HTTP:%=$(BUILD)/cover/replay_%): $(O)/libhttp.a
 $(FUZZ_GATEWAY:%=$(BUILD)/cover/replay_%): $(O)/libgateway.a
 $(FUZZ_CLIENT:%=$(BUILD)/cover/replay_%): $(O)/libclient.a
+$(FUZZ_CTL:%=$(BUILD)/cover/replay_%): $(O)/libctl.a
 cover_objects = $(patsubst %.c,$(BUILD)/cover/o/%.o,$(AIM_$(1)) tests/fuzz/fuzz_$(1).c \
 	tests/fuzz/replay_main.c common/fault.c)
 define cover_program

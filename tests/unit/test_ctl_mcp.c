@@ -289,7 +289,8 @@ START_TEST(a_subscription_is_not_awaited_and_is_acknowledged_once)
 	ats_buf_init(&b, 4096);
 	(void)snprintf(ack, sizeof(ack), ACK, "{\"toolsListChanged\":true}");
 	(void)snprintf(none, sizeof(none), ACK, "{}");
-	client(&m, "{" V ",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{\"_meta\":{"
+	client(&m, "{" V ",\"id\":\"l\",\"method\":\"subscriptions/listen\",\"params\":{"
+	    "\"_meta\":{"
 	    "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
 	    "\"io.modelcontextprotocol/clientCapabilities\":{}},\"notifications\":{}}}");
 	ck_assert_uint_eq(m.n, 1);
@@ -303,9 +304,8 @@ START_TEST(a_subscription_is_not_awaited_and_is_acknowledged_once)
 	ats_buf_reset(&b);
 	ck_assert_int_eq(mcp_relistened((struct ats_slice){ none, strlen(none) }, &b), 0);
 	ck_assert_uint_eq(b.len, 0);
-	client(&m,
-	    "{" V
-	    ",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"l\"}}");
+	client(&m, "{" V ",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":"
+	    "\"l\"}}");
 	ck_assert_uint_eq(m.n, 0);
 	ck_assert(passes(&m, ack));
 	ats_buf_done(&b);

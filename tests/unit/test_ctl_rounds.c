@@ -69,9 +69,8 @@ call(struct rig *g, int id, const char *capabilities, const char *more)
 	char line[4096], meta[512];
 
 	(void)snprintf(meta, sizeof(meta), META, capabilities);
-	(void)snprintf(line, sizeof(line),
-	    "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\","
-	    "\"params\":{\"name\":\"g__t\",\"arguments\":{\"x\":1},%s%s}}",
+	(void)snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":"
+	    "\"tools/call\",\"params\":{\"name\":\"g__t\",\"arguments\":{\"x\":1},%s%s}}",
 	    id, meta, more);
 	return from_client(g, line);
 }
