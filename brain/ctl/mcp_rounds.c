@@ -317,32 +317,35 @@ drop_late(struct mcp_rounds *r)
 	}
 }
 
-/* NULL: one too many, or no memory; the person has atsctl approve. */
-static struct mcp_round *
-begin(struct mcp_rounds *r, struct mcp_request *request)
+/* *ret is NULL when it is one too many: the person has atsctl approve. */
+static int
+begin(struct mcp_rounds *r, struct mcp_request *request, struct mcp_round **ret)
 {
-	struct mcp_round *x = NULL;
+	struct mcp_round *x;
 	struct mcp_meta meta;
 	struct round_parts p;
 
 	drop_late(r);
-	if (r->n < ROUNDS_MAX && round_parts(request->line, request->len, &p))
-		x = ats_calloc(1, sizeof(*x));
+	*ret = NULL;
+	if (r->n >= ROUNDS_MAX || !round_parts(request->line, request->len, &p))
+		return 0;
+	x = ats_calloc(1, sizeof(*x));
 	if (x == NULL)
-		return NULL;
+		return -ATS_E_NOMEM;
 	mcp_meta_read(p.params, &meta);
 	state_digest(p.params, x->digest);
 	x->token = meta.token.p != NULL ? round_copy(meta.token) : NULL;
 	if (x->digest[0] == '\0' || (meta.token.p != NULL && x->token == NULL)) {
 		free(x->token);
 		free(x);
-		return NULL;
+		return -ATS_E_NOMEM;
 	}
 	x->nr = r->next++;
 	x->request = request;
 	TAILQ_INSERT_TAIL(&r->all, x, link);
 	r->n++;
-	return x;
+	*ret = x;
+	return 0;
 }
 
 static int
@@ -361,8 +364,8 @@ on_waits(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
 	if (request == NULL || !request->forms)
 		return 1;
 	x = round_of(r, id.raw);
-	if (x == NULL)
-		x = begin(r, request);
+	if (x == NULL && begin(r, request, &x) < 0)
+		return -ATS_E_NOMEM;
 	if (x == NULL)
 		return 1;
 	memcpy(x->approval, approval.raw.p + 1, approval.raw.n - 2);
