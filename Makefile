@@ -303,7 +303,7 @@ help:
 	@echo 'make check-asan    unit tests, vectors and corpora with AddressSanitizer and UBSan'
 	@echo 'make check-fault   failing allocations, short reads and writes'
 	@echo 'make check-mutants breaks one rule of the tools at a time: a test must notice'
-	@echo 'make check-claude  Claude Code itself (npm) with our tools; nothing leaves the machine'
+	@echo 'make check-conformance check-claude  Claude Code itself (npm) with our tools; nothing leaves the MCP conformance suite over HTTP (npm): minutes' machine'
 	@echo 'make check-claude-diff  the same calls through the tools of Claude Code (npm)'
 	@echo 'make lint          the rules of the tree; format-check: clang-format'
 	@echo 'make fuzz          each target for FUZZ_TIME=60 seconds (clang); -j2: two at a time'

@@ -16,9 +16,7 @@
 
 #define READ_BYTES (64u << 10)
 #define OUT_MAX (96u << 20)		/* an answer of brain's largest */
-#define HEAD_S 10			/* a head, from its first byte */
 #define IDLE_S 75			/* between requests */
-#define BODY_S 60
 #define LINGER_S 2
 #define LINGER_BYTES (64u << 20)
 
@@ -207,7 +205,7 @@ take_head(struct conn *c)
 	c->state = BODY;
 	c->chunks = (struct ats_http_chunks){ 0 };
 	c->body_left = c->req.length;
-	conn_wait(c, BODY_S);
+	conn_wait(c, c->h->opt->body_s);
 	if (c->req.expects && c->in.len == 0 && c->req.framing != ATS_HTTP_NONE &&
 	    (ats_buf_add_str(&c->out, "HTTP/1.1 100 Continue\r\n\r\n") < 0))
 		conn_drop(c);
@@ -271,7 +269,7 @@ on_data(struct conn *c, size_t n)
 	switch (c->state) {
 	case HEAD:
 		if (c->in.len == n)
-			conn_wait(c, HEAD_S);	/* the first bytes of a head */
+			conn_wait(c, c->h->opt->head_s);	/* the first bytes of a head */
 		process(c);
 		break;
 	case BODY:
@@ -345,7 +343,7 @@ conn_all_written(struct conn *c)
 	if (c->state == LAST) {
 		begin_linger(c);
 	} else if (c->state == HEAD) {
-		conn_wait(c, c->in.len > 0 ? HEAD_S : IDLE_S);
+		conn_wait(c, c->in.len > 0 ? c->h->opt->head_s : IDLE_S);
 		conn_read_on(c, true);
 		process(c);
 	} else if (c->state == STREAM) {
@@ -399,5 +397,5 @@ conn_new(struct http *h, int fd, bool any_host)
 	TAILQ_INSERT_TAIL(&h->conns, c, link);
 	h->nconns++;
 	ats_metric_add(&h->metrics, ATS_METRIC_HTTP_CONNS_TOTAL, 0, 0, 1);
-	conn_wait(c, HEAD_S);
+	conn_wait(c, c->h->opt->head_s);
 }

@@ -12,7 +12,6 @@
 
 #define STREAM_HIGH (16u << 20)		/* events that nobody reads */
 #define RETRY_MS 1000			/* after which a client asks for what it lost */
-#define WRITE_S 60			/* an answer of which nothing leaves */
 
 static void
 write_out(struct conn *c)
@@ -25,7 +24,7 @@ write_out(struct conn *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
-			conn_wait(c, WRITE_S);
+			conn_wait(c, c->h->opt->write_s);
 			(void)event_add(c->writable, NULL);
 			return;
 		}
@@ -41,8 +40,8 @@ write_out(struct conn *c)
 		conn_all_written(c);
 }
 
-/* What the socket takes leaves at once, since somebody waits for it; what follows from
- * that, and from an error, is for a turn of its own. */
+/* What the socket takes leaves at once, since somebody waits for it; what follows from that, and
+ * from an error, is for a turn of its own. */
 void
 conn_flush(struct conn *c)
 {

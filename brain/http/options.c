@@ -12,7 +12,12 @@
 
 #include "common/err.h"
 
-#define BODY_MAX (16u << 20)
+/* As a line for the engine a request is a little longer. */
+#define BODY_MAX ((16u << 20) - (64u << 10))
+#define HEAD_S 10
+#define BODY_S 60
+#define WRITE_S 60
+#define SECONDS_MAX 3600
 
 static const char usage_text[] =
     "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH]... [--workspace DIR]\n"
@@ -28,6 +33,9 @@ static const char usage_text[] =
     "  --host NAME        another Host that requests may name (behind a proxy)\n"
     "  --origin ORIGIN    a web page's origin that may ask; none when nothing is said\n"
     "  --metrics-token-file FILE  another token, with which /metrics can be read and nothing else\n"
+    "  --head-seconds N, --body-seconds N, --write-seconds N\n"
+    "                     how long a client may take for a head, for a body, and without taking\n"
+    "                     anything of an answer: 10, 60, 60\n"
     "  --help, --version\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2)))
@@ -68,6 +76,17 @@ take_fd(const char *text)
 	return (int)n;
 }
 
+static unsigned
+take_seconds(const char *what, const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || *end != '\0' || n < 1 || n > SECONDS_MAX)
+		wrong("%s: expected 1 to %d", what, SECONDS_MAX);
+	return (unsigned)n;
+}
+
 static void
 take_name(const char *what, const char **names, unsigned *n, const char *name)
 {
@@ -105,6 +124,9 @@ options_parse(int argc, char **argv, struct options *ret)
 		{ "host", required_argument, NULL, 'H' },
 		{ "origin", required_argument, NULL, 'o' },
 		{ "metrics-token-file", required_argument, NULL, 'm' },
+		{ "head-seconds", required_argument, NULL, '1' },
+		{ "body-seconds", required_argument, NULL, '2' },
+		{ "write-seconds", required_argument, NULL, '3' },
 		{ "vault-fd", required_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -113,7 +135,8 @@ options_parse(int argc, char **argv, struct options *ret)
 	const char *runtime = NULL;
 	int opt;
 
-	*ret = (struct options){ .body_max = BODY_MAX, .vault_fd = -1 };
+	*ret = (struct options){ .body_max = BODY_MAX, .vault_fd = -1,
+		.head_s = HEAD_S, .body_s = BODY_S, .write_s = WRITE_S };
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":Vh", longs, NULL)) != -1) {
 		switch (opt) {
@@ -137,6 +160,15 @@ options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case 'm':
 			ret->metrics_token_file = optarg;
+			break;
+		case '1':
+			ret->head_s = take_seconds("--head-seconds", optarg);
+			break;
+		case '2':
+			ret->body_s = take_seconds("--body-seconds", optarg);
+			break;
+		case '3':
+			ret->write_s = take_seconds("--write-seconds", optarg);
 			break;
 		case 'v':
 			ret->vault_fd = take_fd(optarg);

@@ -20,6 +20,9 @@ struct options {
 	const char *hosts[OPTIONS_NAMES_MAX], *origins[OPTIONS_NAMES_MAX];
 	unsigned nhosts, norigins;
 	uint64_t body_max;		/* bytes */
+	/* Seconds that a client may take: for a head from its first byte, for a body, and for
+	 * taking something of what is written. */
+	unsigned head_s, body_s, write_s;
 };
 /* Prints and exits for --help, --version and mistakes. */
 void options_parse(int argc, char **argv, struct options *ret);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients of an MCP server over HTTP/1.1, each on a connection of its own that stays
- * open, each with one request at a time; as many at once as are asked for, in one process
- * that waits in epoll.
+ * Clients of an MCP server over HTTP/1.1, each on a connection of its own that stays open, each
+ * with one request at a time; as many at once as are asked for, in one process and one epoll.
  *
- * usage: httpbench -p PORT [-t TOKEN] [-c CLIENTS] [-n CALLS | -d SECONDS] [-w WARMUP]
- * [-m] SPEC SPEC has a call a line: METHOD, a tab, PARAMS-JSON. Each client takes them in
- * turn, beginning at its own number. Sessions of 2025-11-25; with -m requests of
- * 2026-07-28, where _meta is put in. Prints
- * {"calls":..,"errors":..,"seconds":..,"per_s":..,"median_us":..,"p90_us":..}. */
+ * usage: httpbench -p PORT [-t TOKEN] [-c CLIENTS] [-n CALLS | -d SECONDS] [-w WARMUP] [-m] SPEC
+ * SPEC has a call a line: METHOD, a tab, PARAMS-JSON. Each client takes them in turn, beginning at
+ * its own number. Sessions of 2025-11-25; with -m requests of 2026-07-28, where _meta is put in.
+ * Prints {"calls":..,"errors":..,"seconds":..,"per_s":..,"median_us":..,"p90_us":..}. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -74,9 +72,8 @@ send_next(struct client *c)
 	const struct call *k = &calls[c->next++ % ncalls];
 	char *body;
 
-	if (asprintf(&body,
-		"{\"jsonrpc\":\"2.0\",\"id\":%ld,\"method\":\"%s\",\"params\":%s}",
-		++c->id, k->method, k->params) < 0)
+	if (asprintf(&body, "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"method\":\"%s\",\"params\":%s}",
+	    ++c->id, k->method, k->params) < 0)
 		bench_die("asprintf");
 	send_body(c, k->method, k->name, body);
 	free(body);
@@ -113,14 +110,16 @@ dial(struct client *c)
 		bench_die("malloc");
 }
 
-/* The value of a field of the head, or NULL; heads are the server's, and end with an empty line. */
+/* The value of a field of the head, or NULL. */
 static const char *
 field(const char *head, const char *end, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (const char *p = head;
-	     p < end && (p = memmem(p, (size_t)(end - p), "\r\n", 2)) != NULL;) {
+	for (const char *p = head; p < end;) {
+		p = memmem(p, (size_t)(end - p), "\r\n", 2);
+		if (p == NULL)
+			break;
 		p += 2;
 		if ((size_t)(end - p) > n && strncasecmp(p, name, n) == 0 && p[n] == ':')
 			return p + n + 1 + strspn(p + n + 1, " ");
@@ -248,7 +247,7 @@ read_spec(const char *path)
 		if (!modern)
 			k->params = strdup(tab);
 		else if (asprintf(&k->params, "{%s%s%s", meta, tab[1] == '}' ? "" : ",",
-			     tab + 1) < 0)
+		    tab + 1) < 0)
 			bench_die("asprintf");
 		ncalls++;
 	}

@@ -117,7 +117,7 @@ class Http:
             def memory():
                 return {"ats-http": self.pss_kib(server.proc.pid),
                         "ats-engine": self.pss_kib(p.engine())}
-            ask("3" if self.args.quick else "10")
+            ask("6" if self.args.quick else "15")
             before = memory()
             got = ask(seconds)
             modern = ask("5", "-m", calls=OURS[1:])

@@ -7,8 +7,8 @@
 
 #include "brain/engine/mcp.h"
 
-#define PNG "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx" \
-	"0gAAAABJRU5ErkJggg=="
+#define PNG "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF" \
+	"BQIAX8jx0gAAAABJRU5ErkJggg=="
 #define WAV "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 #define TEXT(s) "{\"type\":\"text\",\"text\":\"" s "\"}"
 #define IMAGE "{\"type\":\"image\",\"data\":\"" PNG "\",\"mimeType\":\"image/png\"}"

@@ -85,9 +85,9 @@ write_question(struct ats_json_w *w, const char *key, const char *member)
 static void
 write_sampling(struct ats_json_w *w)
 {
-	static const char params[] =
-	    "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","
-	    "\"text\":\"What is the capital of France?\"}}],\"maxTokens\":100}";
+	static const char params[] = "{\"messages\":[{\"role\":\"user\","
+		"\"content\":{\"type\":\"text\","
+		"\"text\":\"What is the capital of France?\"}}],\"maxTokens\":100}";
 
 	ats_json_w_object(w, "capital");
 	ats_json_w_str(w, "method", "sampling/createMessage");

@@ -88,7 +88,7 @@ void
 __wrap_mcp_discover(struct rpc *r)
 {
 	static const char tools[] = "\"capabilities\":{",
-			  more[] = "\"prompts\":{},\"resources\":{},";
+	    more[] = "\"prompts\":{},\"resources\":{},";
 	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
 	struct ats_buf *out = &r->client->out;
 	size_t mark = out->len, at;
