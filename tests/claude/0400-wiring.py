@@ -119,6 +119,25 @@ def _(home, wiring):
     ats.equal(os.path.exists(os.path.join(home.dir, "plain")), wiring == ALIASES)
 
 
+@cli.test("hooks that a repository comes with run in the sandbox, and the model hears them")
+def _(home, wiring):
+    hook = {"type": "command", "command": "{ hostname; env; } > looked; grep -q forbidden && "
+                                          "{ echo 'not that word' >&2; exit 2; }; exit 0"}
+    home.write(".claude/settings.json", json.dumps(
+        {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}))
+    c = Cli(home, wiring)
+    q, r = c.use(c.model.request(), "Bash", command="echo forbidden > made")
+    ats.check(r.is_error, r.text)
+    ats.contains(r.text, "not that word")
+    ats.check(not os.path.exists(os.path.join(home.ws, "made")), "it ran")
+    ats.matches(home.read("looked").decode(), "^sandbox\n")
+    ats.missing(home.read("looked").decode(), c.key)
+    q, r = c.use(q, "Bash", command="echo fine")
+    ats.equal((r.is_error, r.text), (False, "fine"))
+    q.say("done")
+    c.turn_ends()
+
+
 @cli.test("rules about what is called are ours to keep: Claude Code's say nothing there")
 def _(home, wiring):
     home.configure({"permissions": {"deny": ["Bash(shred:*)", "Edit(locked/**)"]}})
