@@ -252,8 +252,9 @@ static const struct {
 	    "left out"),
 	LIMIT("hooks of a configuration, or of a workspace", ATS_HOOKS_MAX, "bad_config; of a "
 	    "workspace left out"),
-	LIMIT("hooks of a workspace that run for one event", 16, "the others do not run"),
-	LIMIT("hooks of the configuration that run at a time", 32, "the next waits"),
+	LIMIT("hooks of a workspace that run for one event", ATS_HOOKS_MATCHED_MAX,
+	    "the others do not run"),
+	LIMIT("hooks of the configuration that run at a time", ATS_HOOKS_AT_ONCE, "the next waits"),
 	LIMIT("what a hook reads", ATS_HOOK_INPUT_MAX, "the call is refused"),
 	LIMIT("standard output of a hook", ATS_HOOK_STDOUT_MAX, "the rest is dropped, and it has "
 	    "failed"),

@@ -11,6 +11,8 @@
 #include "proto/msg.h"
 
 #define ATS_HOOKS_MAX 64u		/* of one configuration */
+#define ATS_HOOKS_MATCHED_MAX 16u	/* of a workspace that run for one event */
+#define ATS_HOOKS_AT_ONCE 32u		/* of the host that run at a time; the others wait */
 #define ATS_HOOK_COMMAND_MAX 8192u	/* bytes of a command, or of all its args */
 #define ATS_HOOK_ARGS_MAX 32u
 #define ATS_HOOK_MATCHER_MAX 256u

@@ -28,7 +28,7 @@ hooks_new(struct engine *e)
 	TAILQ_INIT(&h->waiting);
 	TAILQ_INIT(&h->runs);
 	TAILQ_INIT(&h->asked);
-	h->hosts = ats_map_new(HOOKS_HOST_RUNNING + 1);
+	h->hosts = ats_map_new(ATS_HOOKS_AT_ONCE + 1);
 	h->boxes = ats_map_new(RUNS_MAX + 1);
 	if (h->hosts == NULL || h->boxes == NULL) {
 		hooks_free(h);

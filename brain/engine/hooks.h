@@ -13,7 +13,6 @@
 #include "brain/engine/call.h"
 #include "proto/hooks.h"
 
-#define HOOKS_HOST_RUNNING 32u		/* of the configuration at a time; the others wait */
 #define HOOKS_TEXT_MAX (64u << 10)	/* of what hooks have to say to an agent, together */
 #define HOOKS_RESPONSE_MAX (1u << 20)	/* of a result's text that hooks read */
 #define HOOKS_LATE_MS 5000u		/* after its time limit: nobody waits for it then */

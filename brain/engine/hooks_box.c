@@ -18,7 +18,6 @@
 #include "common/map.h"
 #include "proto/msg.h"
 
-#define ONES_MAX 16u			/* of one event, see hands/tools/hooks.h */
 #define LIMIT_MS (ATS_HOOK_TIMEOUT_MAX_S * 1000u + 10000u)
 
 /* A run of this sandbox that was sent, or waits. Looked for anew after each: the end of one may end
@@ -205,7 +204,7 @@ take_one(struct ats_slice object, struct ats_slice *payload, struct hook_one *on
 /* How many, or that it is not what hands would send. */
 static int
 take_all(struct sandbox *box, struct ats_slice output, struct ats_slice payload,
-    struct hook_one ones[ONES_MAX], struct ats_err *err)
+    struct hook_one ones[ATS_HOOKS_MATCHED_MAX], struct ats_err *err)
 {
 	struct ats_json_iter it;
 	struct ats_json_val v, e;
@@ -219,7 +218,7 @@ take_all(struct sandbox *box, struct ats_slice output, struct ats_slice payload,
 		return ats_err_set(err, ATS_E_FIELD, "result.output: not one of hooks");
 	ats_json_iter_init(&it, v.raw);
 	while (ats_json_next(&it, &none, &e)) {
-		if (n == ONES_MAX || e.type != ATS_JSON_OBJECT ||
+		if (n == ATS_HOOKS_MATCHED_MAX || e.type != ATS_JSON_OBJECT ||
 		    take_one(e.raw, &payload, &ones[n]) < 0)
 			return ats_err_set(err, ATS_E_FIELD, "result.output.hooks: a bad one");
 		ones[n].index = n;
@@ -245,7 +244,7 @@ hooks_on_result(struct sandbox *box, const struct ats_msg_RESULT *m, const struc
     struct ats_err *err)
 {
 	struct hook_run *r = ats_map_get(box->e->hooks->boxes, f->head.call);
-	struct hook_one ones[ONES_MAX];
+	struct hook_one ones[ATS_HOOKS_MATCHED_MAX];
 	struct ats_slice payload = { f->payload, f->payload_n };
 	struct outcome o;
 	int rc;

@@ -275,7 +275,7 @@ hooks_flush(struct engine *e)
 	if (h->flushing)		/* the end of one below */
 		return true;
 	h->flushing = true;
-	while ((o = TAILQ_FIRST(&h->waiting)) != NULL && h->running < HOOKS_HOST_RUNNING) {
+	while ((o = TAILQ_FIRST(&h->waiting)) != NULL && h->running < ATS_HOOKS_AT_ONCE) {
 		rc = try_start(o);
 		if (rc == -ATS_E_AGAIN)
 			break;

@@ -39,7 +39,7 @@ struct one {
 struct hook {
 	struct call *c;
 	struct ats_buf input, list;
-	struct one one[HOOKS_MATCHED_MAX];
+	struct one one[ATS_HOOKS_MATCHED_MAX];
 	size_t n, running;
 	bool starting;
 };
@@ -277,7 +277,7 @@ start_all(struct hook *h, const struct ats_json_val *hooks)
 
 	h->starting = true;
 	ats_json_iter_init(&it, hooks->raw);
-	while (h->n < HOOKS_MATCHED_MAX && ats_json_next(&it, &none, &v)) {
+	while (h->n < ATS_HOOKS_MATCHED_MAX && ats_json_next(&it, &none, &v)) {
 		struct one *o = &h->one[h->n++];
 
 		o->of = h;

@@ -123,11 +123,12 @@ write_list(const struct ats_hooks *h, enum ats_hook_event event, const char *nam
 
 		if (k->event != event || (name[0] != '\0' && !ats_hook_matches(k->matcher, name)))
 			continue;
-		if (matched++ < HOOKS_MATCHED_MAX)
+		if (matched++ < ATS_HOOKS_MATCHED_MAX)
 			write_hook(&w, k);
 	}
 	ats_json_w_end(&w);
-	ats_json_w_u64(&w, "more", matched > HOOKS_MATCHED_MAX ? matched - HOOKS_MATCHED_MAX : 0);
+	ats_json_w_u64(&w, "more",
+	    matched > ATS_HOOKS_MATCHED_MAX ? matched - ATS_HOOKS_MATCHED_MAX : 0);
 	ats_json_w_str(&w, "note", why->code != 0 ? why->text : "");
 	ats_json_w_end(&w);
 	return w.rc;

@@ -7,8 +7,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 
-#define HOOKS_MATCHED_MAX 16u	/* of one event that run; more are only counted */
-
 /* Appends {"events":MASK,"more":N,"note":S,"hooks":[{"command":S,"args":[S],"timeout_ms":N,
  * "blocks":B}]}: which events have hooks, and those of this event whose matcher takes name ("": all
  * do). args begins with command, and is absent where a shell is to read that. root: descriptor of

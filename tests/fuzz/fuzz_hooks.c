@@ -65,6 +65,7 @@ printed(enum ats_hook_event event, struct ats_slice text, unsigned fault)
 		FUZZ_CHECK(o.decision == ATS_HOOK_NONE && o.input.p == NULL);
 		FUZZ_CHECK(o.output.p == NULL && o.reason == NULL && !o.stops);
 	}
+	FUZZ_CHECK(ats_hook_decision_name(o.decision)[0] != '\0');
 	FUZZ_CHECK(!o.stops || o.decision == ATS_HOOK_DENY);
 	FUZZ_CHECK(o.input.p == NULL || (event == ATS_HOOK_PRE_TOOL_USE &&
 	    ats_json_scan(o.input.p, o.input.n, NULL) == 0));
