@@ -95,17 +95,14 @@ def plans(home, rt):
 def hooks(home, rt):
     """One of the workspace's settings runs in the sandbox, and is heard."""
     s = rt.hook("UserPromptSubmit", prompt="hello")
-    if s.code == "unknown_method":
-        return False
     ats.equal((s.end, s.error), ("done", False), s)
     result = json.loads(s.text)
     ats.contains(json.dumps(result), "heard hello")
     ats.equal(home.read("hook-ran"), b"UserPromptSubmit\n")
-    return True
 
 
 SETTINGS = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command":
-            "cat > in.json; echo UserPromptSubmit >> hook-ran; grep -q '\"hello\"' in.json && "
+            "cd \"$CLAUDE_PROJECT_DIR\"; cat > in.json; echo UserPromptSubmit >> hook-ran; grep -q '\"hello\"' in.json && "
             "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\","
             "\"additionalContext\":\"heard hello\"}}'"}]}]}}
 
@@ -119,13 +116,11 @@ def register(link, kind):
         rt = Runtime(home, kind, url=url)
         tools(home, rt)
         plans(home, rt)
-        ran = hooks(home, rt)
+        hooks(home, rt)
         box = json.loads(home.ctl("--json", "sandbox", "ls").stdout)["sandboxes"][0]
         ats.equal((box["url"], box["state"]), (url, "ready"))
         ats.equal(rt.end(), (0, ""))
         home.ctl("shutdown", code=0)
-        if not ran:
-            ats.skip("all but the hook: the engine has no ats/hook.run")
 
 
 for n, name in enumerate(LINKS):
