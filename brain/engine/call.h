@@ -125,6 +125,7 @@ struct call {
 	uint64_t created_us, sent_us, deadline_us, orphan_us;
 	/* of its time (proto/timings.def); asked_us: since when the vault decides, 0 not now */
 	uint64_t result_us, asked_us, queued_us, policy_us, approval_us, journal_us;
+	uint64_t hooked_us, hooks_us;	/* since when hooks run, 0 not now; how long they did */
 	struct event *timer;
 };
 TAILQ_HEAD(call_list, call);

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "brain/engine/engine.h"
+#include "brain/engine/events.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "common/log.h"
@@ -164,6 +166,22 @@ hooks_cancel(struct hook_run *r)
 	run_free(r);
 }
 
+static void
+tell(const struct hook_run *r, const struct hook_one *one)
+{
+	struct engine *e = r->h->e;
+	const struct session *s = sessions_find(e->sessions, r->session);
+	char text[EVENTS_TEXT];
+
+	ats_metric_add(&e->observed->metrics, ATS_METRIC_HOOKS, one->end, 0, 1);
+	if (s == NULL)
+		return;
+	(void)snprintf(text, sizeof(text), "%s %s %u: %s",
+	    ats_hook_event_rows[r->event].name, r->side == HOOK_HOST ? "host" : "workspace",
+	    one->index, hook_end_name(one->end));
+	events_emit(e, s->uid, "hook.end", s->id, s->box->id, 0, text);
+}
+
 void
 hook_run_end(struct hook_run *r, const struct hook_one *ones, size_t n)
 {
@@ -175,6 +193,7 @@ hook_run_end(struct hook_run *r, const struct hook_one *ones, size_t n)
 
 	hook_verdict_init(&v);
 	for (size_t i = 0; i < n; i++) {
+		tell(r, &ones[i]);
 		if (ones[i].end != HOOK_RAN && ones[i].end != HOOK_BLOCKED)
 			ats_log(ATS_LOG_WARN, "a hook failed",
 			    "session=%s event=%s hooks=%s index=%u code=%u ms=%llu why=%s",

@@ -172,6 +172,7 @@ void hook_verdict_init(struct hook_verdict *v);
 void hook_verdict_done(struct hook_verdict *v);
 void hook_verdict_add(struct hook_verdict *v, enum hook_side side, enum ats_hook_event event,
     const struct hook_one *one);
+const char *hook_end_name(enum hook_end end);
 /* A text for the agent, with a line between it and what is there. */
 void hook_text_add(struct ats_buf *to, const char *text, size_t n);
 

@@ -16,6 +16,7 @@
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/turns.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/map.h"
 
@@ -163,11 +164,19 @@ go_on(struct call *c, enum hook_side side, const struct hook_verdict *v)
 }
 
 static void
+hooks_ended(struct call *c)
+{
+	c->hooks = NULL;
+	c->hooks_us += ats_clock_us() - c->hooked_us;
+	c->hooked_us = 0;
+}
+
+static void
 on_before(void *ctx, enum hook_side side, struct hook_verdict *v)
 {
 	struct call *c = ctx;
 
-	c->hooks = NULL;
+	hooks_ended(c);
 	c->state = CALL_QUEUED;
 	take_context(c, v);
 	if (v->decision == ATS_HOOK_DENY)
@@ -186,6 +195,7 @@ start_before(struct call *c, enum hook_side side, const char *name)
 	c->state = CALL_HOOKED;
 	c->deadline_us = 0;
 	call_timer_set(c);
+	c->hooked_us = ats_clock_us();
 	c->hooks = hooks_run(c->e, side, &ask, on_before, c, &err);
 	if (c->hooks != NULL)
 		return;
@@ -322,7 +332,10 @@ start_after(struct call *c, enum hook_side side)
 	if (!hooks_wanted(c->e, side, box, ask.event, ask.name) ||
 	    (side == HOOK_BOX && box->state != SANDBOX_READY))
 		return false;
+	c->hooked_us = ats_clock_us();
 	c->hooks = hooks_run(c->e, side, &ask, on_after, c, &err);
+	if (c->hooks == NULL)
+		hooks_ended(c);
 	if (c->hooks == NULL)
 		ats_log(ATS_LOG_WARN, "hooks of a call that has ended were not run",
 		    "session=%s call=c-%llu why=\"%s\"", c->session->id, (unsigned long long)c->id,
@@ -335,7 +348,7 @@ on_after(void *ctx, enum hook_side side, struct hook_verdict *v)
 {
 	struct call *c = ctx;
 
-	c->hooks = NULL;
+	hooks_ended(c);
 	take_context(c, v);
 	if (v->decision == ATS_HOOK_DENY && v->reason.len > 0) {
 		struct hook_verdict as_text = { .context = v->reason };

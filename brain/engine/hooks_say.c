@@ -273,13 +273,20 @@ take_output(struct hook_verdict *v, const struct ats_hook_output *o)
 	replace(&v->output, o->output);
 }
 
-static void
-report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
-    enum hook_end end, const char *why)
+const char *
+hook_end_name(enum hook_end end)
 {
 	static const char *const names[] = { [HOOK_RAN] = "ok", [HOOK_BLOCKED] = "blocked",
 		[HOOK_FAILED] = "failed", [HOOK_TIMED_OUT] = "timeout",
 		[HOOK_NOT_RUN] = "not_run" };
+
+	return names[end];
+}
+
+static void
+report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
+    enum hook_end end, const char *why)
+{
 	size_t mark = v->report.len;
 	struct ats_json_w w;
 	int rc = mark > 0 ? ats_buf_add_char(&v->report, ',') : 0;
@@ -288,7 +295,7 @@ report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
 	ats_json_w_object(&w, NULL);
 	ats_json_w_str(&w, "source", side == HOOK_HOST ? "host" : "workspace");
 	ats_json_w_u64(&w, "index", one->index);
-	ats_json_w_str(&w, "outcome", names[end]);
+	ats_json_w_str(&w, "outcome", hook_end_name(end));
 	ats_json_w_u64(&w, "exit_code", one->code);
 	ats_json_w_u64(&w, "ms", one->ms);
 	if (why[0] != '\0')

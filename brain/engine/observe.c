@@ -43,12 +43,18 @@ bound_far_side(const struct call *c, struct outcome *o)
 	us[ATS_TIMING_WIRE] = seen ? span - here : 0;
 }
 
+static uint64_t
+hooks(const struct call *c, uint64_t now)
+{
+	return c->hooks_us + (c->hooked_us != 0 ? now - c->hooked_us : 0);
+}
+
 /* What is left of the time until now. */
 static uint64_t
 queued(const struct call *c, uint64_t now, uint64_t approval_us)
 {
 	uint64_t all = now - c->created_us;
-	uint64_t others = c->policy_us + approval_us + c->journal_us;
+	uint64_t others = c->policy_us + approval_us + c->journal_us + hooks(c, now);
 
 	return all > others ? all - others : 0;
 }
@@ -70,6 +76,7 @@ observe_hops(const struct call *c, struct outcome *o)
 	us[ATS_TIMING_POLICY] = c->policy_us;
 	us[ATS_TIMING_APPROVAL] = c->approval_us + (c->asked_us != 0 ? now - c->asked_us : 0);
 	us[ATS_TIMING_JOURNAL] = c->journal_us;
+	us[ATS_TIMING_HOOKS] = hooks(c, now);
 	us[ATS_TIMING_ENGINE_QUEUE] = c->sent_us != 0 ? c->queued_us :
 	    queued(c, now, us[ATS_TIMING_APPROVAL]);
 	us[ATS_TIMING_TOTAL] = now - c->created_us;

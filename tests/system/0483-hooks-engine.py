@@ -6,10 +6,12 @@ import json
 import os
 import socket
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import engine
+import promtext
 
 PRE, POST = 0, 1
 
@@ -77,6 +79,28 @@ class Rig:
 def one(out=b"", err=b"", **more):
     return {"exit": "exit", "code": 0, "out": len(out), "err": len(err), "cut": False, "ms": 1,
             "blocks": False, **more}
+
+
+@ats.test("how long hooks took, and how each ended, can be seen")
+def _(home):
+    r = Rig(home, hooks=[(PRE, "Bash"), (POST, "Bash")])
+    r.d.request("ats/events.subscribe")
+    nr = r.bash()
+    pre = r.run_hook()
+    began = time.monotonic_ns()
+    r.d.request("ats/status")
+    waited = (time.monotonic_ns() - began) // 1000
+    r.ended(pre)
+    r.h.result(r.h.call(), b"x")
+    r.ended(r.run_hook(), exit=1, err=b"no")
+    t = r.d.answer(nr)["result"]["timings"]
+    ats.check(waited <= t["hooks_us"] <= t["total_us"], (waited, t))
+    ats.check(sum(t.values()) - t["total_us"] - t["setup_us"] <= t["total_us"], t)
+    told = [n["params"]["text"] for n in r.d.notes if n["params"]["kind"] == "hook.end"]
+    ats.equal(told, ["PreToolUse host 0: ok", "PostToolUse host 1: failed"])
+    m = promtext.read(r.d.request("ats/metrics")["text"])
+    ats.equal([m["ats_hooks_total"].value(end=x) for x in ("ok", "failed", "timeout")], [1, 1, 0])
+    ats.equal(m["ats_call_hop_seconds"].value("_count", hop="hooks"), 1)
 
 
 @ats.test("the schema has the events and members of the table")

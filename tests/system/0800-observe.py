@@ -12,7 +12,7 @@ import ats
 import engine
 import promtext
 
-HOPS = ("policy_us", "approval_us", "engine_queue_us", "journal_us", "wire_us", "queue_us",
+HOPS = ("policy_us", "approval_us", "hooks_us", "engine_queue_us", "journal_us", "wire_us", "queue_us",
         "setup_us", "worker_us", "run_us", "total_us")
 MOST = 9007199254740991
 

@@ -94,7 +94,7 @@ END_TEST
 START_TEST(observe_sent_leaves_out_what_has_its_own_name)
 {
 	struct call c = { .created_us = ats_clock_us() - 5000, .policy_us = 1000,
-		.approval_us = 2000, .journal_us = 500 };
+		.approval_us = 1500, .hooks_us = 500, .journal_us = 500 };
 	struct outcome o = { 0 };
 
 	observe_sent(&c);

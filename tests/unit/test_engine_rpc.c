@@ -106,7 +106,7 @@ START_TEST(answer_write_of_each_form_is_strict_json)
 	    "\"is_error\":false,\"content\":[{\"type\":\"text\",\"text\":"
 	    "\"a\\\"\\n\xef\xbf\xbd\"}],"
 	    "\"output\":{\"x\":1},\"exit\":{\"kind\":\"exit\",\"code\":3},"
-	    "\"timings\":{\"policy_us\":0,\"approval_us\":0,\"engine_queue_us\":0,"
+	    "\"timings\":{\"policy_us\":0,\"approval_us\":0,\"hooks_us\":0,\"engine_queue_us\":0,"
 	    "\"journal_us\":0,"
 	    "\"wire_us\":0,\"queue_us\":1,\"setup_us\":0,\"worker_us\":0,"
 	    "\"run_us\":2,\"total_us\":3}}}");
