@@ -229,6 +229,57 @@ def _(home):
     ats.equal(p.wait(ats.TIMEOUT), 0)
 
 
+@ats.test("events --follow asks the next brain for what came since the last event")
+def _(home):
+    b = FakeBrain(os.path.join(home.run, "ats"))
+    home.open_things.append(b)
+    asked = []
+
+    @b.on("ats/events.subscribe")
+    def _(conn, m, f):
+        asked.append(m.get("params"))
+        conn.answer(m, {})
+        for seq in (41, 42, "43", -1, 7):
+            conn.send({"jsonrpc": "2.0", "method": "ats/event", "params": {
+                "seq": seq, "ts": 1, "kind": "call.end"}})
+
+    p = home.popen(ats.program("atsctl"), "events", "--follow", "--json", "--after", "9",
+                   stdout=subprocess.PIPE)
+    for _ in range(2):
+        while json.loads(p.stdout.readline()).get("seq") != 7:
+            pass
+        b.stop()
+        b.start()
+    while json.loads(p.stdout.readline()).get("seq") != 7:
+        pass
+    p.terminate()
+    p.wait(ats.TIMEOUT)
+    p.stdout.close()
+    ats.equal(asked, [{"after": 9}, {"after": 42}, {"after": 42}])
+    for bad in ("", "0", "-1", "1x", "x", "99999999999999999999"):
+        ats.contains(home.ctl("events", "--after", bad, code=2).stderr.decode(), "seq")
+
+
+@ats.test("events of one session by its name, from an earlier event on")
+def _(home):
+    home.start()
+    home.write("f.txt", "x\n")
+    for name in ("mine", "other"):
+        home.ctl("call", "--session", name, "Read", '{"file_path":"f.txt"}', code=0)
+    p = home.popen(ats.program("atsctl"), "events", "--json", "--session", "mine", "--after", "1",
+                   cwd=home.ws, stdout=subprocess.PIPE)
+    seen = []
+    while not seen or seen[-1]["kind"] != "call.end":
+        seen.append(json.loads(p.stdout.readline()))
+    ats.equal(seen[0]["kind"], "lost")
+    ats.contains(seen[0]["text"], "the engine before this one")
+    ats.equal([x["kind"] for x in seen if "session" in x],
+              ["session.open", "call.begin", "call.end"])
+    ats.equal(len({x["session"] for x in seen if "session" in x}), 1)
+    home.ctl("shutdown", code=0)
+    ats.equal(p.wait(ats.TIMEOUT), 0)
+
+
 @ats.test("events --follow says that a real brain ends, and follows the next one")
 def _(home):
     first = home.start()
