@@ -13,6 +13,7 @@ comma := ,
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 
+comma := ,
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec/ats
@@ -31,13 +32,15 @@ PROBED := $(O)/flags.mk
 
 CPPFLAGS := -I. -D_GNU_SOURCE -DATS_VERSION='"$(VERSION)"' -DATS_LIBEXECDIR='"$(LIBEXECDIR)"' \
 	-MMD -MP
-CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 $(HARDEN)
+# Who builds without TLS wants a small program, for an image of nothing else.
+SMALL := $(if $(filter no,$(TLS)),-Os -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections,-O2)
+CFLAGS_release := $(SMALL) -g -D_FORTIFY_SOURCE=2 $(HARDEN)
 CFLAGS_debug := -O0 -g -DATS_DEBUG
 CFLAGS_asan := -O1 -g -DATS_DEBUG -DATS_FAULT -DATS_SANITIZE -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_fault := -O1 -g -DATS_DEBUG -DATS_FAULT
 CFLAGS := -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(if $(DEVELOPER),-Werror)
-LDFLAGS_release := -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1
+LDFLAGS_release := $(if $(filter no,$(TLS)),-Wl$(comma)--gc-sections) -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1
 # common/fault.c stands before the allocator.
 LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
 LDFLAGS_asan := -fsanitize=address,undefined $(LDFLAGS_fault)
@@ -88,12 +91,12 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
-	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o \
+	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o brain/vault/format.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
-	brain/vault/config.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
+	brain/vault/config.o brain/vault/config_line.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o brain/vault/hooks.o brain/vault/keeper.o
 # one gateway of the configuration
 GW_CONFIG_O := proto/gateway_config.o proto/gateway_config_read.o proto/gateway_config_tool.o \
@@ -315,6 +318,7 @@ help:
 	@echo 'make static        whether ats-hands and atsctl are'
 	@echo 'make install       into PREFIX=/usr/local below DESTDIR=; uninstall: takes it away'
 	@echo 'make dist          the tarball of the sources, the same bytes for the same commit'
+	@echo 'make sbom          SPDX document of the libraries, in build/dist'
 	@echo 'make deb           Debian packages, in build/deb (PREBUILT=build: of what is built)'
 	@echo 'make clean'
 	@echo

@@ -64,6 +64,11 @@ parse_line(struct settings *s, char *line, struct ats_err *err)
 		ats_log_level_set(level);
 		return 0;
 	}
+	/* An upgrade has put us beside a brain that is still the old one. */
+	if (strcmp(line, "version") == 0)
+		return strcmp(value, ATS_VERSION) == 0 ? 0 : ats_err_set(err, ATS_E_VERSION,
+		    "brain is version %.32s, this ats-engine " ATS_VERSION ": atsctl shutdown, and "
+		    "the next brain is of one version", value);
 	if (strcmp(line, "sandbox_url") == 0) {
 		if (strlen(value) >= sizeof(s->sandbox_url))
 			return ats_err_set(err, ATS_E_CONFIG, "sandbox_url: too long");

@@ -21,6 +21,9 @@
 #include "common/log.h"
 
 #define RETRY_MS 1000
+/* user_version of the database: goes up when an older engine would misread it. */
+#define STORE_FORMAT 1
+#define STORE_FORMAT_TEXT "1"
 #define ASIDE "journal.db.damaged-"	/* and the time in seconds */
 /* Ids begin at the time in seconds times this, so that a journal that was lost cannot give
  * an id again that some hands still keeps: 1024 calls a second on average. */
@@ -53,7 +56,8 @@ static const char schema[] =
  * new, or recovered and appended to. What it would keep through a loss of power,
  * synchronous=NORMAL does not keep either. */
 static const char first_write[] = "PRAGMA synchronous=OFF;"
-				  "BEGIN IMMEDIATE; PRAGMA user_version=1; COMMIT;";
+				  "BEGIN IMMEDIATE;"
+				  "PRAGMA user_version=" STORE_FORMAT_TEXT "; COMMIT;";
 static const char after_first_write[] = "PRAGMA synchronous=NORMAL;";
 
 /* What a journal of before 0.2 lacks. */
@@ -123,6 +127,18 @@ write_first(sqlite3 *db)
 	return rc;
 }
 
+/* One of another format must not be written, nor be taken for a damaged one. */
+static bool
+is_newer(sqlite3 *db)
+{
+	sqlite3_stmt *s = NULL;
+	bool newer = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) > STORE_FORMAT;
+
+	(void)sqlite3_finalize(s);
+	return newer;
+}
+
 static int
 add_columns(sqlite3 *db)
 {
@@ -141,6 +157,12 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_busy_timeout(st->db, 3000);
+	if (rc == SQLITE_OK && is_newer(st->db)) {
+		(void)ats_err_set(err, ATS_E_VERSION, "journal: %.300s was written by a newer "
+		    "ats-engine: install that, or take another state directory", path);
+		close_db(st);
+		return SQLITE_MISMATCH;
+	}
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(st->db, schema, NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
@@ -242,8 +264,8 @@ open_all(struct store *st, struct ats_err *err)
 	if (rc != SQLITE_OK) {
 		(void)snprintf(st->why, sizeof(st->why), "%.*s", (int)sizeof(st->why) - 1,
 		    why.text);
-		return ats_err_set(err, rc == SQLITE_FULL ? ATS_E_NOSPC : ATS_E_SYS, "%s",
-		    st->why);
+		return ats_err_set(err, rc == SQLITE_FULL ? ATS_E_NOSPC :
+		    rc == SQLITE_MISMATCH ? ATS_E_VERSION : ATS_E_SYS, "%s", st->why);
 	}
 	first_id(st);
 	(void)snprintf(path, sizeof(path), "%s/results", st->dir);
@@ -274,6 +296,7 @@ int
 store_open(const char *dir, struct store **ret, struct ats_err *err)
 {
 	struct store *st = calloc(1, sizeof(*st));
+	int rc;
 
 	if (st == NULL || strlen(dir) >= sizeof(st->dir)) {
 		free(st);
@@ -285,7 +308,13 @@ store_open(const char *dir, struct store **ret, struct ats_err *err)
 	st->unread = has_journal(st);
 	*ret = st;
 	/* A full disk is no reason to serve nothing: pure calls need no journal. */
-	if (open_all(st, err) < 0 && err != NULL)
+	rc = open_all(st, err);
+	if (rc == -ATS_E_VERSION) {
+		store_close(st);
+		*ret = NULL;
+		return rc;
+	}
+	if (rc < 0 && err != NULL)
 		ats_log(ATS_LOG_ERROR, "no journal for now", "why=\"%s\"", err->text);
 	return 0;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "brain/vault/http.h"
 #include "brain/vault/permissions.h"
@@ -204,6 +206,23 @@ config_parse(struct config *ret, const char *name, const char *text, size_t len,
 	return rc;
 }
 
+/* It names programs that are started and where credentials go: who may write it is us. */
+static int
+check_file(const char *path, struct ats_err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)		/* whoever opens it says so */
+		return 0;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return ats_err_set(err, ATS_E_CONFIG, "%s: belongs to uid %lu, who could make "
+		    "brain start any program; chown it", path, (unsigned long)st.st_uid);
+	if (S_ISREG(st.st_mode) && (st.st_mode & 022) != 0)
+		return ats_err_set(err, ATS_E_CONFIG, "%s: others may write it (mode %04o); "
+		    "chmod go-w it", path, (unsigned)st.st_mode & 07777);
+	return 0;
+}
+
 int
 config_load(struct config *ret, const char *path, const struct ats_places *places,
     const struct homes *homes, const char *url, struct ats_err *err)
@@ -215,11 +234,16 @@ config_load(struct config *ret, const char *path, const struct ats_places *place
 	int rc;
 
 	(void)snprintf(fallback, sizeof(fallback), "%s/brain.json", places->config);
+	rc = check_file(path != NULL ? path : fallback, err);
+	if (rc < 0)
+		return rc;
 	rc = ats_fd_slurp(AT_FDCWD, path != NULL ? path : fallback, CONFIG_MAX_BYTES, &text,
 	    &len, &why);
 	if (rc < 0 && (path != NULL || rc != -ATS_E_NOENT))
 		return ats_err_set(err, ATS_E_CONFIG, "%s", why.text);
 	rc = config_parse(ret, path != NULL ? path : fallback, text, len, homes, err);
+	if (rc < 0 && err != NULL)
+		config_add_line(path != NULL ? path : fallback, text, err);
 	free(text);
 	if (rc == 0 && url != NULL) {
 		rc = config_set_url(ret, "REMOTE_TOOLS_URL", url, err);

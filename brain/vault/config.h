@@ -65,6 +65,9 @@ ATS_NODISCARD int config_load(struct config *ret, const char *path,
 ATS_NODISCARD int config_parse(struct config *ret, const char *name, const char *text,
     size_t len, const struct homes *homes, struct ats_err *err);
 void config_done(struct config *c);
+/* Adds the line of text that the mistake of err is in, where err names a key that is found there.
+ * file: what err begins with. */
+void config_add_line(const char *file, const char *text, struct ats_err *err);
 /* What a person should know of a valid configuration: the nth text, or NULL. */
 const char *config_warning(const struct config *c, size_t n);
 /* One line of how many hooks each event has, none without hooks: what they run is in the file. */

@@ -235,7 +235,9 @@ tell_settings(struct vault *v)
 	if (v->engine.settings_told)
 		return 0;
 	ats_buf_init(&lines, CONFIG_TEXT_MAX);
-	rc = config_lines(v->conf, CONFIG_ENGINE, &lines);
+	rc = ats_buf_addf(&lines, "version=%s\n", ATS_VERSION);
+	if (rc == 0)
+		rc = config_lines(v->conf, CONFIG_ENGINE, &lines);
 	if (rc == 0)
 		rc = ats_brain_send(v->engine.fd, ATS_MSG_SETTINGS, 0, NULL, 0, lines.data,
 		    v->engine_dir);

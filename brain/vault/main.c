@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "brain/vault/confine.h"
+#include "brain/vault/format.h"
 #include "brain/vault/lock.h"
 #include "brain/vault/options.h"
 #include "brain/vault/sockets.h"
@@ -162,7 +163,7 @@ main(int argc, char **argv)
 	ats_notify_open(&fds.notify);
 	find_places(&places, &homes);
 	load_config(&conf, &places, &homes);
-	if (locks_take(&places, &locks, &err) < 0)
+	if (locks_take(&places, &locks, &err) < 0 || format_check(places.state, &err) < 0)
 		give_up(&err);
 	if (spawner_start(&places, &conf, &locks, &fds.spawner_pid, &pidfd, &fds.spawner, &err) < 0)
 		give_up(&err);

@@ -8,6 +8,7 @@ import os
 import pwd
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -268,6 +269,85 @@ def _(home):
     home.configure('/* a comment */ {\n  // another\n  "sandbox": {"env": {"MINE": "1"}}}')
     home.ctl("config", "check", code=0)
     ats.equal(home.ctl("exec", "--", "sh", "-c", "echo $MINE", code=0).stdout, b"1\n")
+
+
+@ats.test("a configuration that others may write is refused, with what to do", users=True)
+def _(home):
+    home.configure({})
+    path = os.path.join(home.config, "ats", "brain.json")
+    for mode in (0o666, 0o620):
+        os.chmod(path, mode)
+        refused(home, "config", "check", code=2, says=r"brain\.json: others may write it.*chmod go-w")
+        refused(home, "exec", "--", "true", says="others may write it")
+    os.chmod(path, 0o644)
+    home.ctl("config", "check", code=0)
+    if os.geteuid() == 0:
+        os.chown(path, 12346, 12346)
+        refused(home, "config", "check", code=2, says=r"brain\.json: belongs to uid 12346.*chown it")
+    ats.equal(ats.wait_gone(home.ours(), 5), [])
+
+
+@ats.test("a mistake is told with its file, and the line where the text is wrong", users=True)
+def _(home):
+    for value, says in (('{\n  "idle_exit_s": 1,\n  nope\n}', r"brain\.json: line 3"),
+                        ('{\n\n "permissions": {"deny": ["Bash("]}}', r"brain\.json: line 3: .permissions\.deny"),
+                        ('{ /* "sandbox": no */\n "idle_exit_s": 1,\n "sandbox": {\n  "bogus": 1}}',
+                         r"brain\.json: line 4: unknown key .sandbox\.bogus"),
+                        ('{\n "idle_exit_s": "soon"}', r"brain\.json: line 2: .idle_exit_s")):
+        home.configure(value)
+        refused(home, "config", "check", code=2, says=says)
+
+
+# ---- the state directory ----------------------------------------------------------------------
+
+@ats.test("a state directory, or a journal, of a newer version is refused and left as it is", users=True)
+def _(home):
+    home.ctl("exec", "--", "true", code=0)
+    home.ctl("shutdown", code=0)
+    path = os.path.join(home.state, "ats", "format")
+    with open(path, encoding="ascii") as f:
+        ats.equal(f.read(), "1\n")
+    for text, says in (("2\n", "is of a newer agent-tool-server .format 2"), ("x", "not a number")):
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+        refused(home, "exec", "--", "true", says=says)
+        with open(path, encoding="ascii") as f:
+            ats.equal(f.read(), text)
+    with open(path, "w", encoding="ascii") as f:
+        f.write("1\n")
+    journal = os.path.join(home.state, "ats", "engine", "journal.db")
+    db = sqlite3.connect(journal)
+    db.execute("PRAGMA user_version=2")
+    db.close()
+    refused(home, "exec", "--", "true", says="the engine ends while it starts")
+    with open(home.log_path, encoding="utf-8") as f:
+        ats.contains(f.read(), "was written by a newer ats-engine")
+    ats.equal([x for x in os.listdir(os.path.dirname(journal)) if "damaged" in x], [])
+    db = sqlite3.connect(journal)
+    ats.equal(db.execute("PRAGMA user_version").fetchone(), (2,))
+    db.close()
+
+
+@ats.test("a state directory of another user, or of one that others may enter, is refused")
+def _(home):
+    if os.geteuid() != 0:
+        ats.skip("only root can give directories away")
+    state = os.path.join(home.state, "ats")
+    os.mkdir(state, 0o700)
+    os.chown(state, 12345, 12345)
+    refused(home, "exec", "--", "true", says="belongs to uid 12345")
+    os.chown(state, 0, 0)
+    os.chmod(state, 0o755)
+    refused(home, "exec", "--", "true", says="chmod 700 it")
+    ats.equal(os.listdir(state), [])
+
+
+@ats.test("a state directory on a read-only disk: one line")
+def _(home):
+    with tmpfs(home.state, 1 << 20):
+        os.mkdir(os.path.join(home.state, "ats"), 0o700)
+        subprocess.run(["mount", "-o", "remount,ro", home.state], check=True)
+        refused(home, "exec", "--", "true", says="Read-only file system")
 
 
 # ---- full disks -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+import engine
 
 
 def other_run(home, name="run2"):
@@ -104,6 +105,20 @@ def _(home):
     with open(victim, encoding="ascii") as f:
         ats.equal(f.read(), "mine")
     home.ctl("exec", "--", "true", code=0)
+
+
+@ats.test("an engine that an upgrade has put beside an older brain says so, and does not serve")
+def _(home):
+    e = engine.Engine(home, version="0.0.0-other", start=False)
+    try:
+        e.start()
+    except ats.Failure as why:
+        ats.contains(str(why), "the engine ended before")
+    else:
+        raise ats.Failure("it serves")
+    with open(e.log_path, encoding="utf-8") as f:
+        ats.matches(f.read(), r"brain is version 0\.0\.0-other, this ats-engine \S+: atsctl shutdown")
+    ats.equal(os.listdir(e.dir), [])        # and has touched nothing
 
 
 ats.main()

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make dist: the same bytes of the same commit, whoever makes it, wherever and when."""
+"""make dist: the same bytes of the same commit, whoever makes it, wherever and when. make sbom: what
+each program is linked with."""
 import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +50,43 @@ def _(home):
                   {(0, 0, int(git("-C", trees[0], "log", "-1", "--format=%ct")), 0)})
     ats.equal(names, sorted("ats-1/" + x for x in
                             git("-C", trees[0], "ls-files").decode().splitlines()))
+
+
+def sbom(**env):
+    r = subprocess.run(["make", "-s", "-C", ats.TOP, "-o", "all", "sbom", "BUILD=" + ats.BUILD],
+                       env=dict(os.environ, SOURCE_DATE_EPOCH="1796000000", **env),
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    ats.equal(r.returncode, 0, r.stdout)
+    with open(r.stdout.split()[-1], encoding="ascii") as f:
+        return f.read()
+
+
+@ats.test("the SBOM names each library that a program needs, and what the static ones hold", home=False)
+def _():
+    if not (shutil.which("dpkg-query") and shutil.which("readelf")):
+        ats.skip("no dpkg-query or readelf")
+    text = sbom()
+    ats.equal(text, sbom(TZ="Asia/Tokyo"))
+    d = json.loads(text)
+    names = {p["SPDXID"]: p for p in d["packages"]}
+    ats.equal((d["spdxVersion"], d["creationInfo"]["created"]), ("SPDX-2.3", "2026-11-30T00:53:20Z"))
+    for name in ("ats-brain", "ats-engine", "ats-gateway", "ats-hands", "ats-http", "atsctl"):
+        with open(ats.program(name), "rb") as f:
+            ats.equal(names["SPDXRef-" + name]["checksums"][0]["checksumValue"],
+                      hashlib.sha256(f.read()).hexdigest())
+        links = [(r["relationshipType"], names[r["relatedSpdxElement"]]["name"])
+                 for r in d["relationships"] if r["spdxElementId"] == "SPDXRef-" + name]
+        said = subprocess.run(["readelf", "-d", ats.program(name)], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
+        need = {x for x in re.findall(r"\[(lib[a-z0-9_]+)[-.0-9a-z]*\.so", said)}
+        kind = "DYNAMIC_LINK" if need else "STATIC_LINK"
+        ats.equal({k for k, _ in links}, {kind}, name)
+        for lib in need:
+            ats.check((kind, lib) in links, "%s needs %s: %s" % (name, lib, links))
+        if not need:
+            ats.check({"libseccomp", "libcrypto", "libc"} <= {x for _, x in links}, links)
+    for p in d["packages"]:
+        ats.check(p["licenseDeclared"] != "NOASSERTION" and p["versionInfo"] != "unknown", p)
 
 
 ats.main()
