@@ -307,6 +307,7 @@ main(int argc, char **argv)
 		{ "events", dump_events }, { "audit", dump_audit },
 		{ "audit.schema", dump_audit_schema },
 		{ "client.table", dump_client_table },
+		{ "ats-brain.json.5", dump_man_config }, { "ats-protocol.7", dump_man_protocol },
 	};
 	size_t i;
 
@@ -314,6 +315,6 @@ main(int argc, char **argv)
 		if (strcmp(argv[1], docs[i].name) == 0)
 			return docs[i].dump() != 0 || fflush(stdout) != 0;
 	}
-	(void)fprintf(stderr, "usage: dump PAGE, a file name of docs/gen without .md\n");
+	(void)fprintf(stderr, "usage: dump PAGE, a file name of docs/gen without .md, or of docs/man\n");
 	return 2;
 }

@@ -11,6 +11,8 @@ void dump_cell(const char *s);
 
 /* Each prints a page and returns 0. */
 int dump_config(void);
+int dump_man_config(void);	/* docs/man */
+int dump_man_protocol(void);
 int dump_methods(void);
 int dump_commands(void);
 int dump_audit(void);

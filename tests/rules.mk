@@ -157,16 +157,18 @@ check-fault:
 
 # ---- docs and lint --------------------------------------------------------------------
 DUMP := $(O)/proto/dump
-$(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/proto/dump_metrics.o $(O)/proto/dump_client.o \
+$(DUMP): $(O)/proto/dump.o $(O)/proto/dump_host.o $(O)/proto/dump_man.o $(O)/proto/dump_metrics.o $(O)/proto/dump_client.o \
 	$(O)/libcommon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CRYPTO)
+GENMAN := ats-brain.json.5 ats-protocol.7
 GEN := frames tools errors ctx hooks config limits methods commands audit metrics log events
 docs: $(DUMP)
 	$(Q)for d in $(GEN); do $(DUMP) $$d > docs/gen/$$d.md || exit 1; done
 	$(Q)$(DUMP) audit.schema > proto/schema/audit.json
 	$(Q)$(DUMP) client.table > packaging/npm/lib/table.js
+	$(Q)for d in $(GENMAN); do $(DUMP) $$d > docs/man/$$d || exit 1; done
 lint: all $(DUMP)
-	$(Q)BUILD=$(BUILD) DUMP=$(DUMP) GEN='$(GEN)' CC='$(CC)' tests/lint/run
+	$(Q)BUILD=$(BUILD) DUMP=$(DUMP) GEN='$(GEN)' GENMAN='$(GENMAN)' CC='$(CC)' tests/lint/run
 format-check:
 	$(Q)tests/lint/format.sh
 
@@ -203,17 +205,19 @@ UNITS_USER := ats-brain.service ats-brain.socket
 unit = sed 's|/usr/local/bin|$(BINDIR)|; s|/usr/local/libexec/ats|$(LIBEXECDIR)|' \
 	packaging/systemd/$(1)/$(2) > $(DESTDIR)$(3)/$(2) && chmod 644 $(DESTDIR)$(3)/$(2)
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(MANDIR)/man1 \
-		$(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) \
-		$(DESTDIR)$(USERUNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) $(DESTDIR)$(SHAREDIR)/apparmor $(addprefix $(DESTDIR),$(BASHDIR) $(ZSHDIR) $(FISHDIR)) \
-		$(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
+		$(addprefix $(DESTDIR)$(MANDIR)/,man1 man3 man5 man7 man8) \
+		$(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) \
+		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) $(DESTDIR)$(SHAREDIR)/apparmor \
+		$(addprefix $(DESTDIR),$(BASHDIR) $(ZSHDIR) $(FISHDIR)) \
+		$(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
 		$(DESTDIR)$(BINDIR)
 	install -m 755 $(BUILD)/ats-engine $(BUILD)/ats-gateway packaging/gateway/ats-git-push \
 		$(DESTDIR)$(LIBEXECDIR)
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
-	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	for n in 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(MANDIR)/man$$n || exit 1; done
 	install -m 644 brain/client/ats.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(BUILD)/libats.a $(DESTDIR)$(LIBDIR)
 	install -m 755 $(BUILD)/libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)
@@ -242,7 +246,8 @@ uninstall:
 		$(addprefix $(DESTDIR)$(LIBEXECDIR)/,ats-engine ats-gateway ats-git-push) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/man/*.1)) \
 		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man3/%,$(wildcard docs/man/*.3)) \
-		$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man8/%,$(wildcard docs/man/*.8)) \
+		$(foreach n,5 7 8,$(patsubst docs/man/%,$(DESTDIR)$(MANDIR)/man$(n)/%, \
+		$(wildcard docs/man/*.$(n)))) \
 		$(DESTDIR)$(INCLUDEDIR)/ats.h $(DESTDIR)$(LIBDIR)/pkgconfig/libats.pc \
 		$(addprefix $(DESTDIR)$(LIBDIR)/libats.,a so so.$(LIBATS_ABI) so.$(VERSION)) \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS_SYSTEM)) \
@@ -272,8 +277,8 @@ SBOM := $(BUILD)/dist/agent-tool-server-$(VERSION).spdx.json
 sbom: $(PROGRAMS)
 	@mkdir -p $(dir $(SBOM))
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/sbom $(VERSION) \
-		$(BUILD)/ats-brain=$(call libs,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO)) \
-		$(BUILD)/ats-engine=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE)) \
+		$(BUILD)/ats-brain=$(call libs,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_PCRE)) \
+		$(BUILD)/ats-engine=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE)) \
 		$(BUILD)/ats-gateway=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_CURL)) \
 		$(BUILD)/ats-http=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO)) \
 		$(BUILD)/ats-hands=$(call libs,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS)) \

@@ -154,6 +154,9 @@ cmd_completion(struct ctl *c, int argc, char **argv)
 		(void)printf(
 		    "#compdef atsctl\nautoload -U +X bashcompinit && bashcompinit\n");
 		print_bash();
+		/* As a file of $fpath it is run by the first completion, and answers it, too. */
+		(void)printf("[[ ${funcstack[1]-} = _atsctl ]] && "
+			     "_bash_complete -o default -F _atsctl\n:\n");
 	} else if (strcmp(argv[1], "fish") == 0) {
 		print_fish();
 	} else {

@@ -10,6 +10,9 @@ test -x "$DUMP" || {
 for doc in $GEN; do
 	"$DUMP" "$doc" | cmp -s - "docs/gen/$doc.md" || complain "docs/gen/$doc.md is stale"
 done
+for page in ${GENMAN:-}; do
+	"$DUMP" "$page" | cmp -s - "docs/man/$page" || complain "docs/man/$page is stale"
+done
 "$DUMP" audit.schema | cmp -s - proto/schema/audit.json || complain "proto/schema/audit.json is stale"
 "$DUMP" client.table | cmp -s - packaging/npm/lib/table.js ||
 	complain "packaging/npm/lib/table.js is stale"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Man pages pass mandoc's lint, and each program has one.
+# Man pages pass mandoc's lint; each program, the configuration and the protocol have one.
 . tests/lint/lib.sh
 
-for p in atsctl.1 libats.3 ats-brain.8 ats-engine.8 ats-gateway.8 ats-hands.8; do
+for p in atsctl.1 libats.3 ats-brain.8 ats-engine.8 ats-gateway.8 ats-hands.8 ats-http.8 \
+	ats-brain.json.5 ats-protocol.7; do
 	test -f "docs/man/$p" || complain "docs/man/$p is missing"
 done
 command -v mandoc >/dev/null || fix 'write the page'

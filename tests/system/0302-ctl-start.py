@@ -409,6 +409,18 @@ def _(home):
     ats.equal(complete("atsctl", "call", "B"), ["Bash", "BashOutput"])
     ats.equal(complete("atsctl", "call", "Read", ""), [])
     ats.contains(home.ctl("completion", "fish").stdout.decode(), "from call' -a Glob\n")
+    if shutil.which("fish"):
+        script = home.ctl("completion", "fish").stdout.decode()
+        r = subprocess.run(["fish", "-c", script + "\ncomplete -C 'atsctl session '"],
+                           stdout=subprocess.PIPE, env=home.env, check=True)
+        ats.equal({x.split("\t")[0] for x in r.stdout.decode().splitlines()},
+                  {"new", "ls", "show", "close"})
+    if shutil.which("zsh"):
+        script = home.ctl("completion", "zsh").stdout.decode()
+        r = subprocess.run(["zsh", "-f", "-c", "autoload -U compinit && compinit -D\n" + script +
+                            "\nprint -- ${_comps[atsctl]}"], stdout=subprocess.PIPE, check=True,
+                           env=home.env)
+        ats.contains(r.stdout.decode(), "_atsctl")
     ats.equal(home.ctl("version", "--json", code=0).stdout[:12], b'{"version":"')
 
 
