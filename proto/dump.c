@@ -315,6 +315,7 @@ main(int argc, char **argv)
 		if (strcmp(argv[1], docs[i].name) == 0)
 			return docs[i].dump() != 0 || fflush(stdout) != 0;
 	}
-	(void)fprintf(stderr, "usage: dump PAGE, a file name of docs/gen without .md, or of docs/man\n");
+	(void)fprintf(stderr, "usage: dump PAGE, a file name of docs/gen without .md, or of "
+	    "docs/man\n");
 	return 2;
 }
