@@ -287,6 +287,7 @@ dump_limits(void)
 		    ats_tool_rows[i].max_chars, ats_tool_rows[i].timeout_max_ms / 1000);
 	}
 	dump_tool_limits();
+	dump_http_limits();
 	dump_settings();
 	dump_client_limits();
 	return 0;

@@ -24,5 +24,6 @@ void dump_settings(void);	/* rows for the page of limits */
 void dump_tool_limits(void);
 void dump_client_limits(void);
 int dump_client_table(void);	/* packaging/npm/lib/table.js */
+void dump_http_limits(void);
 
 #endif

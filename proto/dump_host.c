@@ -73,6 +73,17 @@ dump_tool_limits(void)
 #undef LIMIT
 }
 
+void
+dump_http_limits(void)
+{
+	printf("\n## Limits of ats-http\n\nFrom `brain/http/limits.def`.\n\n"
+	       "| limit | counts | value | then |\n|---|---|---|---|\n");
+#define LIMIT(name, value, what, then)                                                   \
+	printf("| `%s` | %s | %llu | %s |\n", #name, what, (unsigned long long)(value), then);
+#include "brain/http/limits.def"
+#undef LIMIT
+}
+
 int
 dump_audit(void)
 {

@@ -26,8 +26,8 @@ directory_of(const char *path, char *out, size_t size)
 static int
 restrict_files(const struct http *h, struct ats_err *err)
 {
-	char runtime[ATS_PATH_MAX + 16], listens[OPTIONS_LISTEN_MAX][ATS_ADDR_MAX];
-	struct ats_landlock_path paths[1 + OPTIONS_LISTEN_MAX] = {
+	char runtime[ATS_PATH_MAX + 16], listens[HTTP_LISTENERS][ATS_ADDR_MAX];
+	struct ats_landlock_path paths[1 + HTTP_LISTENERS] = {
 		{ runtime, -1, ATS_LL_RESOLVE_UNIX, true },
 	};
 	struct ats_landlock_rules ll = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,

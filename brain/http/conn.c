@@ -15,8 +15,6 @@
 #include "common/fd.h"
 
 #define READ_BYTES (64u << 10)
-#define OUT_MAX (96u << 20)		/* an answer of brain's largest */
-#define IDLE_S 75			/* between requests */
 #define LINGER_S 2
 #define LINGER_BYTES (64u << 20)
 
@@ -177,9 +175,9 @@ take_head(struct conn *c)
 	int status;
 
 	c->scanned = c->in.len;
-	if (n == 0 && c->in.len < HTTP_HEAD_MAX)
+	if (n == 0 && c->in.len < HTTP_HEAD)
 		return false;
-	if (n == 0 || n > HTTP_HEAD_MAX) {
+	if (n == 0 || n > HTTP_HEAD) {
 		refuse(c, 431, "the head is too large");
 		return true;
 	}
@@ -343,7 +341,7 @@ conn_all_written(struct conn *c)
 	if (c->state == LAST) {
 		begin_linger(c);
 	} else if (c->state == HEAD) {
-		conn_wait(c, c->in.len > 0 ? c->h->opt->head_s : IDLE_S);
+		conn_wait(c, c->in.len > 0 ? c->h->opt->head_s : HTTP_IDLE_S);
 		conn_read_on(c, true);
 		process(c);
 	} else if (c->state == STREAM) {
@@ -359,7 +357,7 @@ make_room(struct http *h)
 {
 	struct conn *c;
 
-	if (h->nconns < HTTP_CONNS_MAX)
+	if (h->nconns < HTTP_CONNS)
 		return true;
 	TAILQ_FOREACH(c, &h->conns, link)
 		if (c->state == HEAD || c->state == LINGER || c->state == LAST) {
@@ -381,10 +379,10 @@ conn_new(struct http *h, int fd, bool any_host)
 	c->h = h;
 	c->fd = fd;
 	c->any_host = any_host;
-	ats_buf_init(&c->in, HTTP_HEAD_MAX + 2 * READ_BYTES);
-	ats_buf_init(&c->head, HTTP_HEAD_MAX);
+	ats_buf_init(&c->in, HTTP_HEAD + 2 * READ_BYTES);
+	ats_buf_init(&c->head, HTTP_HEAD);
 	ats_buf_init(&c->body, h->opt->body_max + 1);
-	ats_buf_init(&c->out, OUT_MAX);
+	ats_buf_init(&c->out, HTTP_OUT);
 	c->readable = event_new(h->base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	c->writable = event_new(h->base, fd, EV_WRITE, conn_on_writable, c);
 	c->timer = event_new(h->base, -1, 0, on_timer, c);

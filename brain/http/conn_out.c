@@ -10,7 +10,6 @@
 #include "brain/http/metrics.h"
 #include "common/json.h"
 
-#define STREAM_HIGH (16u << 20)		/* events that nobody reads */
 #define RETRY_MS 1000			/* after which a client asks for what it lost */
 
 static void
@@ -212,7 +211,7 @@ conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3])
 
 	if (c->dead || c->state != STREAM)
 		return;
-	if (c->out.len > STREAM_HIGH) {
+	if (c->out.len > HTTP_STREAM) {
 		conn_drop(c);
 		return;
 	}

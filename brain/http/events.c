@@ -72,11 +72,11 @@ events_id_read(const char *id, uint64_t *ret_stream, uint64_t *ret_number)
 void
 events_keep(struct events *e, uint64_t stream, uint64_t number, const char *data, size_t n)
 {
-	struct kept *k = n > EVENTS_BYTES ? NULL : malloc(sizeof(*k) + n);
+	struct kept *k = n > HTTP_EVENTS_BYTES ? NULL : malloc(sizeof(*k) + n);
 
 	if (k == NULL)
 		return;
-	while (e->n > 0 && (e->n == EVENTS_MAX || e->bytes + n > EVENTS_BYTES))
+	while (e->n > 0 && (e->n == HTTP_EVENTS || e->bytes + n > HTTP_EVENTS_BYTES))
 		forget_first(e);
 	*k = (struct kept){ .stream = stream, .number = number, .n = n };
 	memcpy(k->data, data, n);

@@ -9,10 +9,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "brain/http/limits.h"
 #include "common/err.h"
 
-#define EVENTS_MAX 256u			/* kept of a session, the oldest go first */
-#define EVENTS_BYTES (8u << 20)
 #define EVENTS_ID 34			/* of an id, with its NUL */
 
 struct kept;

@@ -193,7 +193,7 @@ session_ask(struct session *s, struct conn *c, const struct message *m)
 
 	if (find(s, m->id) != NULL)
 		return -ATS_E_EXISTS;
-	if (s->nexchanges >= HTTP_REQUESTS_MAX)
+	if (s->nexchanges >= HTTP_REQUESTS)
 		return -ATS_E_FULL;
 	x = exchange_new(s, c, m);
 	if (x == NULL)

@@ -10,14 +10,10 @@
 #include <sys/queue.h>
 
 #include "brain/http/gate.h"
+#include "brain/http/limits.h"
 #include "brain/http/options.h"
 #include "common/secret.h"
 #include "proto/metrics.h"
-
-#define HTTP_CONNS_MAX 256u		/* at a time; at it the oldest that asks nothing goes */
-#define HTTP_HEAD_MAX 16384u		/* bytes of a request's head */
-#define HTTP_SESSIONS_MAX 256u		/* in memory; at it the one unused longest is put away */
-#define HTTP_REQUESTS_MAX 256u		/* of a session at a time */
 
 struct event;
 struct event_base;
@@ -40,7 +36,7 @@ struct http {
 	struct ats_metrics metrics;
 	struct metrics *scraped;
 	struct gate gate;
-	struct listener listeners[OPTIONS_LISTEN_MAX];
+	struct listener listeners[HTTP_LISTENERS];
 	unsigned nlisteners;
 	struct event *resume, *turn_end, *sig_int, *sig_term;
 	struct conn_list conns, dead;	/* the oldest first */

@@ -286,8 +286,8 @@ link_new(struct http *h, const char *key, bool known, const struct link_ops *ops
 	*l = (struct link){ .h = h, .ops = ops, .ctx = ctx, .known = known, .fd = -1,
 		.lost_ms = ats_clock_ms(), .pause_ms = FIRST_PAUSE_MS };
 	(void)snprintf(l->key, sizeof(l->key), "%s", key);
-	ats_buf_init(&l->in, LINK_LINE_MAX);
-	ats_buf_init(&l->out, LINK_LINE_MAX);
+	ats_buf_init(&l->in, HTTP_LINE);
+	ats_buf_init(&l->out, HTTP_LINE);
 	l->timer = event_new(h->base, -1, 0, on_timer, l);
 	if (l->timer == NULL || getrandom(&l->nonce, sizeof(l->nonce), 0) < 0) {
 		link_free(l, false);

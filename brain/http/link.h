@@ -9,7 +9,6 @@
 #include "common/buf.h"
 
 #define LINK_KEY_MAX 96			/* of a session's key */
-#define LINK_LINE_MAX (80u << 20)	/* of the engine */
 
 struct link;
 struct link_ops {

@@ -175,7 +175,7 @@ main(int argc, char **argv)
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
 	h.opt = &opt;
-	ats_buf_init(&where, OPTIONS_LISTEN_MAX * ATS_ADDR_MAX);
+	ats_buf_init(&where, HTTP_LISTENERS * ATS_ADDR_MAX);
 	opt.workspace = find_workspace(opt.workspace, &err);
 	if (opt.workspace == NULL || read_tokens(&h, &err) < 0 ||
 	    listen_open(&h, &where, &err) < 0 || make_parts(&h, &err) < 0 ||

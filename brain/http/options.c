@@ -12,11 +12,6 @@
 
 #include "common/err.h"
 
-/* As a line for the engine a request is a little longer. */
-#define BODY_MAX ((16u << 20) - (64u << 10))
-#define HEAD_S 10
-#define BODY_S 60
-#define WRITE_S 60
 #define SECONDS_MAX 3600
 
 static const char usage_text[] =
@@ -56,8 +51,8 @@ take_listen(struct options *o, const char *text)
 {
 	struct ats_err err = { 0 };
 
-	if (o->nlisten == OPTIONS_LISTEN_MAX)
-		wrong("--listen: %u at most", OPTIONS_LISTEN_MAX);
+	if (o->nlisten == HTTP_LISTENERS)
+		wrong("--listen: %u at most", HTTP_LISTENERS);
 	if (ats_addr_parse_own(text, &o->listen[o->nlisten], &err) < 0)
 		wrong("--listen: %s", err.text);
 	o->nlisten++;
@@ -90,8 +85,8 @@ take_seconds(const char *what, const char *text)
 static void
 take_name(const char *what, const char **names, unsigned *n, const char *name)
 {
-	if (*n == OPTIONS_NAMES_MAX)
-		wrong("%s: %u at most", what, OPTIONS_NAMES_MAX);
+	if (*n == HTTP_NAMES)
+		wrong("%s: %u at most", what, HTTP_NAMES);
 	if (name[0] == '\0' || strpbrk(name, " \t\r\n,") != NULL)
 		wrong("%s: expected one name", what);
 	names[(*n)++] = name;
@@ -135,8 +130,8 @@ options_parse(int argc, char **argv, struct options *ret)
 	const char *runtime = NULL;
 	int opt;
 
-	*ret = (struct options){ .body_max = BODY_MAX, .vault_fd = -1,
-		.head_s = HEAD_S, .body_s = BODY_S, .write_s = WRITE_S };
+	*ret = (struct options){ .body_max = HTTP_BODY, .vault_fd = -1,
+		.head_s = HTTP_HEAD_S, .body_s = HTTP_BODY_S, .write_s = HTTP_WRITE_S };
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":Vh", longs, NULL)) != -1) {
 		switch (opt) {

@@ -4,20 +4,18 @@
 
 #include <stdint.h>
 
+#include "brain/http/limits.h"
 #include "common/addr.h"
 #include "common/path.h"
 
-#define OPTIONS_NAMES_MAX 16u		/* of --host, and of --origin */
-#define OPTIONS_LISTEN_MAX 4u
-
 struct options {
-	struct ats_addr listen[OPTIONS_LISTEN_MAX];
+	struct ats_addr listen[HTTP_LISTENERS];
 	unsigned nlisten;		/* 1 or more */
 	int vault_fd;			/* where brain waits to hear that it listens, or -1 */
 	const char *token_file, *workspace;
 	const char *metrics_token_file;	/* NULL: no /metrics */
 	char vault[ATS_PATH_MAX + 16], door[ATS_PATH_MAX + 16];	/* brain's sockets */
-	const char *hosts[OPTIONS_NAMES_MAX], *origins[OPTIONS_NAMES_MAX];
+	const char *hosts[HTTP_NAMES], *origins[HTTP_NAMES];
 	unsigned nhosts, norigins;
 	uint64_t body_max;		/* bytes */
 	/* Seconds that a client may take: for a head from its first byte, for a body, and for

@@ -141,7 +141,7 @@ make_room(struct http *h)
 {
 	struct session *s;
 
-	if (h->nsessions < HTTP_SESSIONS_MAX)
+	if (h->nsessions < HTTP_SESSIONS)
 		return true;
 	TAILQ_FOREACH(s, &h->sessions, link)
 		if (is_idle(s)) {

@@ -9,7 +9,7 @@
 #include "brain/vault/http.h"
 #include "brain/vault/workspace.h"
 
-#define LISTEN_MAX 4u			/* as ats-http takes */
+#define LISTEN_MAX 4u			/* as brain/http/limits.def */
 #define NAMES_MAX 16u
 
 bool

@@ -42,19 +42,19 @@ END_TEST
 
 START_TEST(the_oldest_go_by_number_and_by_bytes)
 {
-	static char large[EVENTS_BYTES];
+	static char large[HTTP_EVENTS_BYTES];
 	struct heard h = { 0 };
 	struct events e;
 
 	events_init(&e);
-	for (uint64_t i = 1; i <= EVENTS_MAX + 3; i++)
+	for (uint64_t i = 1; i <= HTTP_EVENTS + 3; i++)
 		events_keep(&e, 1, i, "x", 1);
-	ck_assert_uint_eq(e.n, EVENTS_MAX);
-	events_after(&e, 1, EVENTS_MAX + 1, hear, &h);
+	ck_assert_uint_eq(e.n, HTTP_EVENTS);
+	events_after(&e, 1, HTTP_EVENTS + 1, hear, &h);
 	ck_assert_uint_eq(h.n, 2);
 	events_keep(&e, 7, 1, large, sizeof(large) - 1);
 	ck_assert_uint_eq(e.n, 2);
-	ck_assert_uint_le(e.bytes, EVENTS_BYTES);
+	ck_assert_uint_le(e.bytes, HTTP_EVENTS_BYTES);
 	events_keep(&e, 7, 2, large, sizeof(large));
 	ck_assert_uint_eq(e.n, 1);
 	events_done(&e);
