@@ -12,6 +12,9 @@
 
 #define TITLE_MAX 512u
 #define DAY_MS 86400000u
+/* ats-gateway cuts at 100,000 bytes; clients that take 50,000 characters, and put the rest into a
+ * file of the host, count them as they are escaped. It is the most that they believe. */
+#define RESULT_CHARS 500000u
 /* What stands around a tool where it is sent is at most so deep and has at most so many keys:
  * the reader there has the same limits as ours. */
 #define AROUND_HEAD "[[[[{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"tool\":"
@@ -236,6 +239,11 @@ gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with
 	write_annotations(w, t);
 	if (with_limit && t->timeout_ms != 0)
 		ats_json_w_u64(w, "timeoutMs", t->timeout_ms);
+	if (!with_limit) {
+		ats_json_w_object(w, "_meta");
+		ats_json_w_u64(w, "anthropic/maxResultSizeChars", RESULT_CHARS);
+		ats_json_w_end(w);
+	}
 	ats_json_w_end(w);
 }
 

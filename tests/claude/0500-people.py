@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tools of gateways under Claude Code: its dialogs decide, or a terminal does."""
+"""Tools of gateways under Claude Code: its dialogs decide, or a terminal does; their results."""
 import json
 
 import cli
@@ -88,6 +88,18 @@ def _(home):
     q = c.model.request()
     ats.check(q.result().is_error, q.result().text)
     ats.contains(q.result().text, "not now")
+    q.say("done")
+    c.turn_ends()
+
+
+@cli.test("a large result of a gateway comes whole, and in no file of the host")
+def _(home, wiring):
+    home.configure({"gateways": {"run": {"kind": "command", "tools": {"look": dict(
+        SAY, argv=["/bin/sh", "-c", "seq 20000 | head -c 98000; echo END"], read_only=True)}}}})
+    c = Cli(home, wiring)
+    q, r = c.use(c.model.request(), "run__look", to="x")
+    ats.check(not r.is_error and len(r.text) > 98000, r.text)
+    ats.check(r.text.rstrip().endswith("END"), r.text[-300:])
     q.say("done")
     c.turn_ends()
 

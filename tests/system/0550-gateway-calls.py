@@ -49,7 +49,8 @@ def _(home):
         "name": "git__log", "description": json["description"],
         "inputSchema": json["inputSchema"],
         "annotations": {"title": "T", "readOnlyHint": False, "destructiveHint": True,
-                        "openWorldHint": False}})
+                        "openWorldHint": False},
+        "_meta": {"anthropic/maxResultSizeChars": 500000}})
     ats.equal(own[-1]["annotations"], {"readOnlyHint": True, "openWorldHint": True})
     ats.equal(d.request("ats/gateway.list")["gateways"], [
         {"name": "git", "state": "running", "tools": ["git__log", "git__push"]}])

@@ -95,7 +95,8 @@ START_TEST(tool_is_written_as_one_line_without_what_is_private)
 	ck_assert_int_eq(w.rc, 0);
 	ck_assert_str_eq(out.data, "{\"name\":\"git__t\",\"description\":\"\"," SCHEMA ","
 	    "\"annotations\":{\"title\":\"T\",\"readOnlyHint\":false,\"destructiveHint\":true,"
-	    "\"idempotentHint\":true,\"openWorldHint\":true}}");
+	    "\"idempotentHint\":true,\"openWorldHint\":true},"
+	    "\"_meta\":{\"anthropic/maxResultSizeChars\":500000}}");
 	ats_buf_reset(&out);
 	ats_json_w_init(&w, &out);
 	gateway_tool_write(&w, t, true);
