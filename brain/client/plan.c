@@ -8,45 +8,73 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "brain/client/ctx.h"
 #include "common/fd.h"
 
+#define LINKS_MAX 16u		/* that lead nowhere yet; more may be anything */
 #define OPEN_FLAGS (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_CLOEXEC)
+
+/* Fills real with the longest part of a normal path that exists, without links; its length in
+ * at, 0 for the root. */
+static size_t
+resolve_part(const char *at, char real[ATS_PATH_MAX])
+{
+	char part[ATS_PATH_MAX], *found;
+	size_t len = strlen(at);
+
+	for (;;) {
+		(void)snprintf(part, sizeof(part), "%.*s", len == 0 ? 1 : (int)len, at);
+		found = realpath(part, NULL);
+		if (found != NULL || len == 0)
+			break;
+		while (at[--len] != '/')
+			;
+	}
+	(void)snprintf(real, ATS_PATH_MAX, "%s", found == NULL ? "/" : found);
+	free(found);
+	return strcmp(at, "/") == 0 ? 1 : len;
+}
+
+/* Whether what follows at[0..len) is a link to what is not there; then at becomes what it names. */
+static bool
+follow(char at[ATS_PATH_MAX], size_t len, const char *real)
+{
+	char link[ATS_PATH_MAX], to[2 * ATS_PATH_MAX];
+	size_t end = len + 1 + strcspn(at + len + 1, "/");
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "%.*s", (int)end, at);
+	n = readlink(link, to, ATS_PATH_MAX - 1);
+	if (n <= 0)
+		return false;
+	(void)snprintf(to + n, sizeof(to) - (size_t)n, "%s", at + end);
+	if (ats_path_join(real, to, at, ATS_PATH_MAX) < 0)
+		at[0] = '\0';
+	return true;
+}
 
 void
 plan_resolve(const char *path, char out[ATS_PATH_MAX])
 {
-	char head[ATS_PATH_MAX], *real = NULL, *slash;
-	const char *rest;
+	char at[ATS_PATH_MAX], real[ATS_PATH_MAX];
+	size_t len;
 	int n;
 
 	out[0] = '\0';
-	if (ats_path_join("/", path, head, sizeof(head)) < 0)
+	if (ats_path_join("/", path, at, sizeof(at)) < 0)
 		return;
-	rest = head + strlen(head);
-	/* The longest part of it that exists. */
-	while ((real = realpath(head, NULL)) == NULL && (slash = strrchr(head, '/')) != NULL) {
-		if (slash == head)
-			break;
-		*slash = '\0';
-		rest = slash + 1;
+	for (unsigned links = 0; links < LINKS_MAX && at[0] == '/'; links++) {
+		len = resolve_part(at, real);
+		if (at[len] != '\0' && follow(at, len, real))
+			continue;
+		n = snprintf(out, ATS_PATH_MAX, "%s%s", at[len] != '\0' && real[1] == '\0' ? "" :
+		    real, at + len);
+		if (n >= ATS_PATH_MAX)
+			out[0] = '\0';
+		return;
 	}
-	if (real == NULL)
-		n = ats_path_join("/", path, out, ATS_PATH_MAX) < 0 ? ATS_PATH_MAX : 0;
-	else if (*rest == '\0')
-		n = snprintf(out, ATS_PATH_MAX, "%s", real);
-	else {
-		char whole[ATS_PATH_MAX];
-
-		/* head was cut at its slashes: rest is what stood there in the normal path */
-		n = ats_path_join("/", path, whole, sizeof(whole)) < 0 ? ATS_PATH_MAX :
-		    snprintf(out, ATS_PATH_MAX, "%s%s", strcmp(real, "/") == 0 ? "" : real,
-		        whole + (rest - 1 - head));
-	}
-	free(real);
-	if (n >= ATS_PATH_MAX)
-		out[0] = '\0';
 }
 
 int

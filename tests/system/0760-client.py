@@ -281,10 +281,12 @@ def _(home, kind):
     os.symlink(rt.plans, os.path.join(home.ws, "there"))
     os.mkdir(os.path.join(rt.plans, "sub"))
     os.mkfifo(os.path.join(rt.plans, "fifo"))
+    os.symlink(os.path.join(rt.plans, "not-yet.md"), os.path.join(home.ws, "new"))
+    os.symlink("loop", os.path.join(home.ws, "loop"))
     for p in ("a.md", "new.md", "sub/x.md", "../plans/a.md"):
         for tool in ("Read", "Write", "Edit"):
             ats.equal(rt.tool(tool, file_path=os.path.join(rt.plans, p)).end, "native")
-    for p in ("there/a.md", "../plans/a.md", "./../ws/../plans/a.md", "there"):
+    for p in ("there/a.md", "../plans/a.md", "./../ws/../plans/a.md", "there", "new", "loop"):
         ats.equal(rt.tool("Read", file_path=p).end, "native")
     ats.equal(rt.plan("a.md")[2:4] + (rt.plan("a.md").text,), ("native", False, "a plan"))
     for p in ("..", ".", "../secret", "/etc/passwd", "sub/../a.md", "out.md", "in.md", "sub", "fifo",

@@ -61,6 +61,10 @@ ctx(void)
 	make("secret", "secret");
 	link_to("ws/to-plan", "plans/a.md");
 	link_to("ws/to-plans", "plans");
+	link_to("ws/to-new", "plans/not-yet.md");
+	link_to("ws/to-link", "ws/to-new");
+	link_to("ws/to-none", "ws/none/x");
+	link_to("ws/to-self", "ws/to-self");
 	link_to("plans/out.md", "secret");
 	link_to("plans/in.md", "plans/a.md");
 	(void)snprintf(fifo, sizeof(fifo), "%s/plans/fifo", top);
@@ -143,6 +147,11 @@ START_TEST(plan_files_are_known_under_every_name)
 		{ "{\"file_path\":\"to-plan\"}", 1 },
 		{ "{\"file_path\":\"to-plans/a.md\"}", 1 },
 		{ "{\"file_path\":\"$/ws/to-plans/new.md\"}", 1 },
+		{ "{\"file_path\":\"to-new\"}", 1 },
+		{ "{\"file_path\":\"to-link\"}", 1 },
+		{ "{\"file_path\":\"to-self\"}", 1 },	/* it may be anything */
+		{ "{\"file_path\":\"to-none\"}", 0 },
+		{ "{\"file_path\":\"no/such/folder\"}", 0 },
 		{ "{\"file_path\":\"f\"}", 0 },
 		{ "{\"file_path\":\"$/plans-not/a.md\"}", 0 },
 		{ "{\"file_path\":\"$/secret\"}", 0 },
@@ -251,6 +260,7 @@ static const struct {
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-plans/f") "]"), ATS_ERR_REFUSED,
 	    "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-plan") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
+	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/to-new") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws", ",\"reads\":[" READ("$/ws/f\\u0000") "]"), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws\\u0000", ""), ATS_ERR_REFUSED, "$/ws", 0, 1 },
 	{ DELTA("$/ws/sub", ",\"plan\":\"a.md\""), ATS_ERR_REFUSED, "$/ws", 0, 1 },

@@ -64,7 +64,7 @@ export class Ctx {
     if (typeof workspace !== 'string' || !workspace.startsWith('/') ||
         join('/', workspace) === undefined)
       throw new AtsError('arg', 'workspace: not an absolute path');
-    this.#workspace = resolve(join('/', workspace));
+    this.#workspace = resolve(join('/', workspace)) ?? join('/', workspace);
     this.#plan = new Plan(planDir, this.#workspace);
     this.#cwd = this.#workspace;
   }

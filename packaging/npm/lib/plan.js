@@ -7,6 +7,7 @@ import { AtsError } from './error.js';
 
 const { O_ACCMODE = 3, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_TRUNC } = fs.constants;
 const FLAGS = O_ACCMODE | O_APPEND | O_CREAT | O_EXCL | O_TRUNC;
+const LINKS_MAX = 16;
 const CONTROL = /[\u0000-\u001f\u007f/]/;
 
 /** A path without "." and "..", or undefined if it cannot be one. */
@@ -25,20 +26,32 @@ export function isWithin(dir, p) {
   return dir === '/' || p === dir || p.startsWith(dir + '/');
 }
 
-/** A normal path without links as far as it exists, then as it stands. */
+/**
+ * A normal path without links as far as it exists, then as it stands; links to what is not there
+ * yet are followed, too. undefined: it cannot be told.
+ */
 export function resolve(p) {
   let rest = '';
-  for (;;) {
+  for (let links = 0; links < LINKS_MAX;) {
     try {
-      const real = fs.realpathSync(p);
-      return rest === '' ? real : path.posix.join(real, rest);
+      return path.posix.join(fs.realpathSync(p), rest);
     } catch {
-      if (p === '/')
-        return rest === '' ? '/' : '/' + rest;
-      rest = rest === '' ? path.posix.basename(p) : path.posix.basename(p) + '/' + rest;
-      p = path.posix.dirname(p);
+      let to;
+      try {
+        to = fs.readlinkSync(p);
+      } catch {
+        // no link
+      }
+      if (to !== undefined) {
+        p = path.posix.resolve(fs.realpathSync(path.posix.dirname(p)), to);
+        links++;
+      } else {
+        rest = path.posix.join(path.posix.basename(p), rest);
+        p = path.posix.dirname(p);
+      }
     }
   }
+  return undefined;
 }
 
 export class Plan {
@@ -51,7 +64,7 @@ export class Plan {
     if (typeof dir !== 'string' || !dir.startsWith('/') || join('/', dir) === undefined)
       throw new AtsError('arg', 'planDir: not an absolute path');
     this.#path = join('/', dir);
-    this.#real = resolve(this.#path);
+    this.#real = resolve(this.#path) ?? this.#path;
     if (isWithin(this.#path, workspace) || isWithin(this.#real, workspace)) {
       this.#path = undefined;
       throw new AtsError('arg', 'planDir: the workspace lies in it');
@@ -60,8 +73,11 @@ export class Plan {
 
   /** Whether a normal path lies in the folder, by its text or by where its links lead. */
   holds(p) {
-    return this.#path !== undefined && (isWithin(this.#path, p) || isWithin(this.#real, p) ||
-        isWithin(this.#real, resolve(p)));
+    if (this.#path === undefined)
+      return false;
+    const real = resolve(p); // what cannot be told may be anything
+    return isWithin(this.#path, p) || isWithin(this.#real, p) || real === undefined ||
+        isWithin(this.#real, real);
   }
 
   /** The same of a path as a model wrote it. */
