@@ -6,9 +6,6 @@
  * can be found and ended. It reads nothing that anybody writes. */
 #include "brain/vault/keeper.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -24,67 +21,10 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/tree.h"
 
 #define GRACE_MS 500			/* from SIGTERM to SIGKILL */
-#define SWEEP_MS 1500			/* then what cannot be killed (it is root's now) is left */
-#define SWEEP_STEP_MS 5
 #define CANNOT_RUN 127
-
-/* ---- its tree ------------------------------------------------------------------------- */
-
-/* The parent of a process by /proc; 0 when it is gone. */
-static pid_t
-parent_of(const char *pid)
-{
-	char path[64], *p;
-	char *content = NULL;
-	size_t n = 0;
-	pid_t parent = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
-	if (ats_fd_slurp(AT_FDCWD, path, 4096, &content, &n, NULL) < 0)
-		return 0;
-	p = strrchr(content, ')');	/* its name can hold anything before that */
-	if (p != NULL && strlen(p) > 4)
-		parent = (pid_t)strtol(p + 4, NULL, 10);
-	free(content);
-	return parent;
-}
-
-/* SIGKILL to every child; what these leave becomes ours. */
-static void
-kill_children(void)
-{
-	DIR *proc = opendir("/proc");
-	pid_t self = getpid();
-	struct dirent *e;
-
-	while (proc != NULL && (e = readdir(proc)) != NULL)
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && parent_of(e->d_name) == self)
-			(void)kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
-	if (proc != NULL)
-		(void)closedir(proc);
-}
-
-static void
-sweep(int signals)
-{
-	uint64_t until = ats_clock_ms() + SWEEP_MS;
-	struct pollfd p = { .fd = signals, .events = POLLIN };
-	struct signalfd_siginfo si;
-
-	while (ats_clock_ms() < until) {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
-			return;
-		kill_children();
-		/* A child's end is in signals. */
-		(void)poll(&p, 1, SWEEP_STEP_MS);
-		while (ats_fd_read(signals, &si, sizeof(si)) > 0)
-			;
-	}
-}
 
 /* ---- its hook --------------------------------------------------------------------------- */
 
@@ -139,6 +79,7 @@ await(pid_t hook, int signals, uint64_t timeout_ms)
 {
 	uint64_t now = ats_clock_ms(), end = now + timeout_ms;
 	struct pollfd p = { .fd = signals, .events = POLLIN };
+	const struct tree tree = TREE_OF_SUBREAPER;
 	struct signalfd_siginfo si;
 	bool ending = false;
 	int status = 0;
@@ -153,7 +94,7 @@ await(pid_t hook, int signals, uint64_t timeout_ms)
 		if (reap(hook, &status))
 			return ending ? 128 + SIGTERM : exit_code(status);
 	}
-	(void)kill(-hook, SIGTERM);
+	tree_signal(&tree, SIGTERM);
 	for (end = ats_clock_ms() + GRACE_MS; (now = ats_clock_ms()) < end;) {
 		(void)poll(&p, 1, (int)(end - now));
 		while (ats_fd_read(signals, &si, sizeof(si)) > 0)
@@ -211,7 +152,7 @@ keeper_main(const struct ats_hook *h, const char *workspace, const int from[3], 
 		if (fds[i] != STDERR_FILENO)
 			(void)close(fds[i]);
 	code = await(hook, signals, h->timeout_ms);
-	sweep(signals);
+	tree_end(&(struct tree)TREE_OF_SUBREAPER);
 	_exit(code);
 }
 
