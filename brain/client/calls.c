@@ -422,7 +422,9 @@ ask(struct ats *a, enum call_kind kind, const struct ats_request *q, ats_done_fn
 	a->waiting += c->line_len;
 	if (ret_call != NULL)
 		*ret_call = c->nr;
-	if (a->state == CLIENT_OPEN && !a->working)
+	if (a->state == CLIENT_AWAY)
+		open_begin(a);
+	else if (a->state == CLIENT_OPEN && !a->working)
 		calls_pump(a);
 	else
 		client_wake(a, 0);

@@ -57,7 +57,10 @@ client_lost(struct ats *a, const char *why)
 {
 	ats_fd_close(&a->sock);
 	calls_unsent(a);
-	if (++a->losses > LOSSES_MAX)
+	/* Whoever ends brain does not want another one for a runtime that asks nothing. */
+	if (a->state == CLIENT_OPEN && TAILQ_EMPTY(&a->calls))
+		a->state = CLIENT_AWAY;
+	else if (++a->losses > LOSSES_MAX)
 		client_fail(a, ATS_E_EOF, "the connection to brain was lost again and again: %s",
 		    why);
 	else
@@ -193,7 +196,7 @@ ats_close(struct ats *a)
 int
 ats_state(const struct ats *a)
 {
-	return a->state == CLIENT_OPEN ? 1 : a->state == CLIENT_FAILED ? ATS_ERR_OPEN : 0;
+	return a->state == CLIENT_OPEN || a->state == CLIENT_AWAY ? 1 : a->state == CLIENT_FAILED ? ATS_ERR_OPEN : 0;
 }
 
 const char *
@@ -228,7 +231,7 @@ on_timer(struct ats *a)
 	uint64_t ticks;
 
 	(void)!read(a->timer, &ticks, sizeof(ticks));
-	if (a->state == CLIENT_OPEN || a->state == CLIENT_FAILED)
+	if (a->state >= CLIENT_OPEN)
 		return;
 	if (ats_clock_ms() >= a->open_by_ms)
 		client_fail(a, ATS_E_TIMEOUT, "brain does not answer");

@@ -13,6 +13,7 @@ from runtime import KINDS, Runtime
 
 BOX = "b-0123456789ab"
 HASH = "ab" * 32
+SOME = ("c", "js")
 
 
 def each(name, kinds=KINDS):
@@ -29,8 +30,11 @@ def brain_of(home, url="stdio"):
     b = FakeBrain(os.path.join(home.run, "ats"))
     home.open_things.append(b)
     b.on("ats/inspect")(lambda c, m, f: {"id": BOX, "kind": "sandbox", "url": url})
-    b.on("ats/session.attach")(lambda c, m, f: {"session": m["params"]["session"],
-                                                "sandbox": BOX, "workspace": home.ws})
+
+    @b.on("ats/session.attach")
+    def _(conn, m, fds):
+        b.attached.append(m["params"])
+        return {"session": m["params"]["session"], "sandbox": BOX, "workspace": home.ws}
     b.on("ats/call.cancel")(lambda c, m, f: {})
     b.on("ats/tool.call")(lambda c, m, f: None)
     return b
@@ -137,13 +141,25 @@ def _(home, kind):
     ats.equal(rt.end(), (0, ""))
 
 
+@each("brain leaves while nothing is asked: the next call opens the session again", SOME)
+def _(home, kind):
+    b = brain_of(home)
+    b.on("ats/tool.call")(lambda c, m, f: done("x"))
+    rt = Runtime(home, kind)
+    for n in range(7):      # more often than losses in a row are borne
+        ats.equal(rt.tool("Bash", command="x").text, "x")
+        ats.equal((len(b.attached), len(b.registered)), (n + 1, n + 1))
+        b.drop()
+        b.wait_for(lambda: not b.conns, "the connection is gone")
+    ats.equal(rt.end(), (0, ""))
+
+
 @each("a hook that was lost is not run a second time")
 def _(home, kind):
     b = brain_of(home)
     b.on("ats/hook.run")(lambda c, m, f: c.close())
     rt = Runtime(home, kind)
     ats.equal(rt.hook("Stop", x=1)[2:5], ("unknown", True, "closed"))
-    b.wait_requests("ats/session.attach", 2)
     ats.equal(len(b.requests("ats/hook.run")), 1)
     ats.equal(rt.end(), (0, ""))
 
@@ -196,7 +212,6 @@ def hostile(line):
     return fn
 
 
-SOME = ("c", "js")
 each("a line that is not JSON ends the connection only", SOME)(hostile(b"\x00\xff{}\n"))
 each("nor is bad UTF-8", SOME)(hostile(
     lambda i: b'{"jsonrpc":"2.0","id":%d,"result":{"outcome":"done\xff"}}\n' % i))

@@ -54,6 +54,7 @@ export class Session {
   #nonce = 'l-' + randomBytes(8).toString('hex');
   #socket;
   #open = false;
+  #away = false; // brain left while nothing was asked: the next call opens it again
   #failed; // AtsError
   #calls = new Map(); // in the order they were asked for
   #waiting = 0;
@@ -279,7 +280,9 @@ export class Session {
       if (c.maybe && (c.tries >= limits.tries || c.kind === 'hook'))
         this.#endAs(c, 'closed', 'the connection to brain was lost');
     }
-    if (++this.#losses > LOSSES_MAX)
+    if (this.#calls.size === 0 && this.#failed === undefined)
+      this.#away = true;
+    else if (++this.#losses > LOSSES_MAX)
       this.#fail(new AtsError('open', 'the connection to brain was lost again and again'));
     else if (this.#failed === undefined)
       this.#opened = this.#begin().catch(() => {});
@@ -347,6 +350,10 @@ export class Session {
         this.#cancel(c);
       else
         more.signal?.addEventListener('abort', c.abort, { once: true });
+      if (this.#away) {
+        this.#away = false;
+        this.#opened = this.#begin().catch(() => {});
+      }
       if (this.#open && this.#calls.has(id)) {
         this.#give(c);
         this.#hold();
