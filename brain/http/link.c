@@ -95,7 +95,8 @@ again(struct link *l, const char *why)
 		return;
 	}
 	if (l->pause_ms == FIRST_PAUSE_MS)
-		ats_log(ATS_LOG_WARN, "requests wait for brain", "why=\"%s\"", why);
+		ats_log(ATS_LOG_WARN, "requests wait for brain", "session=%s why=\"%s\"",
+		    l->session, why);
 	wait_for_ms(l, l->pause_ms);
 	l->pause_ms = l->pause_ms * 2 < LAST_PAUSE_MS ? l->pause_ms * 2 : LAST_PAUSE_MS;
 }
