@@ -25,6 +25,7 @@ AIM_image := hands/fs/image.c hands/fs/image_jpeg.c hands/fs/image_web.c
 AIM_job := hands/worker/job.c
 AIM_json := common/json.c common/json_names.c common/json_read.c common/json_write.c \
 	common/json_comment.c common/utf8.c
+AIM_mcp := brain/engine/mcp_era.c brain/engine/mcp_listen.c
 AIM_notebook := hands/fs/notebook.c
 AIM_place := hands/fs/place.c
 AIM_policy := brain/policy/rules.c brain/policy/rules_read.c brain/policy/rules_bash.c \
