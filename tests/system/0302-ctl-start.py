@@ -414,7 +414,7 @@ def _(home):
         r = subprocess.run(["fish", "-c", script + "\ncomplete -C 'atsctl session '"],
                            stdout=subprocess.PIPE, env=home.env, check=True)
         ats.equal({x.split("\t")[0] for x in r.stdout.decode().splitlines()},
-                  {"new", "ls", "show", "close"})
+                  {"new", "open", "ls", "show", "close"})
     if shutil.which("zsh"):
         script = home.ctl("completion", "zsh").stdout.decode()
         r = subprocess.run(["zsh", "-f", "-c", "autoload -U compinit && compinit -D\n" + script +
