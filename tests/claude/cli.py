@@ -30,7 +30,7 @@ PREFIX = "mcp__ats__"
 @functools.lru_cache(maxsize=1)
 def installed():
     try:
-        return claude.program(claude.install(claude.NEWEST)), None
+        return claude.program(claude.install(claude.VERSION)), None
     except claude.Missing as e:
         return None, str(e)
 
@@ -62,6 +62,11 @@ def test(name, *wirings, users=False):
                 fn(home, wiring)
             ats.test("%s, %s" % (name, wiring), users=users and wiring != HTTP)(run)
     return register
+
+
+def is_older():
+    """Another version was asked for (ATS_CLAUDE): it knows no MCP 2026-07-28."""
+    return claude.VERSION != claude.PINNED
 
 
 class Cli:

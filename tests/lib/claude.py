@@ -6,7 +6,8 @@ import subprocess
 import ats
 
 PACKAGE = "@anthropic-ai/claude-code"
-NEWEST = "2.1.332"      # what make check-claude starts
+PINNED = "2.1.332"
+VERSION = os.environ.get("ATS_CLAUDE", PINNED)      # what make check-claude starts
 
 
 class Missing(Exception):
