@@ -22,7 +22,8 @@
 #define LISTENS 3u
 
 static const char *const methods[] = { "initialize", "ping", "server/discover",
-	"subscriptions/listen", "tools/list", "tools/call", "no/such", "notifications/initialized" };
+	"subscriptions/listen", "tools/list", "tools/call", "no/such",
+	"notifications/initialized" };
 enum { INITIALIZE, PING, DISCOVER, LISTEN, LIST, CALL, NONE, READY };
 /* The first of each is good, the last is nothing. */
 static const char *const versions[] = { KEY "protocolVersion\":\"2026-07-28\",",
@@ -33,8 +34,9 @@ static const char *const infos[] = { KEY "clientInfo\":{\"name\":\"a\",\"version
 	KEY "clientInfo\":{\"name\":\"a\"},", KEY "clientInfo\":\"a\",", "" };
 static const char *const params[] = { "\"notifications\":{\"toolsListChanged\":true},",
 	"\"notifications\":{\"promptsListChanged\":true,\"resourceSubscriptions\":[\"a\"]},",
-	"\"notifications\":{\"toolsListChanged\":1},", "\"notifications\":{\"resourceSubscriptions\""
-	":[1]},", "\"name\":\"Read\",\"requestState\":\"x\",", "\"name\":\"Read\",\"arguments\":{},",
+	"\"notifications\":{\"toolsListChanged\":1},",
+	"\"notifications\":{\"resourceSubscriptions\":[1]},",
+	"\"name\":\"Read\",\"requestState\":\"x\",", "\"name\":\"Read\",\"arguments\":{},",
 	"\"protocolVersion\":\"2025-06-18\",", "" };
 
 struct rig {

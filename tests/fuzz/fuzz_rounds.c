@@ -4,7 +4,7 @@
  * they like. Input: which allocation of which step fails, then steps: calls, retries with states
  * that were given or changed, what vault and engine tell, and lines of any bytes. Each request of
  * the client is answered once at most; what is decided was shown, by its own digest, and once; a
- * call that was asked about does not go to the engine again; what the client gets is strict JSON. */
+ * call that was asked about is not the engine's again; what the client gets is strict JSON. */
 #include "brain/ctl/mcp_rounds.h"
 #include "common/clock.h"
 #include "tests/fuzz/fuzz.h"
