@@ -208,7 +208,8 @@ install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(addprefix $(DESTDIR)$(MANDIR)/,man1 man3 man5 man7 man8) \
 		$(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) \
-		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) $(DESTDIR)$(SHAREDIR)/apparmor $(DESTDIR)$(SHAREDIR)/kubernetes $(DESTDIR)$(SHAREDIR)/container \
+		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
+		$(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor kubernetes container) \
 		$(addprefix $(DESTDIR),$(BASHDIR) $(ZSHDIR) $(FISHDIR)) \
 		$(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
@@ -218,9 +219,13 @@ install: all
 	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	install -m 644 docs/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	for n in 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(MANDIR)/man$$n || exit 1; done
-	install -m 644 packaging/container/Containerfile* $(DESTDIR)$(SHAREDIR)/container packaging/kubernetes/*.json $(DESTDIR)$(SHAREDIR)/kubernetes brain/client/ats.h $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 packaging/container/Containerfile* $(DESTDIR)$(SHAREDIR)/container
+	install -m 755 packaging/container/podman-sandbox $(DESTDIR)$(SHAREDIR)/container
+	install -m 644 packaging/kubernetes/*.json $(DESTDIR)$(SHAREDIR)/kubernetes
+	install -m 755 packaging/kubernetes/ats-kubernetes $(DESTDIR)$(SHAREDIR)/kubernetes
+	install -m 644 brain/client/ats.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(BUILD)/libats.a $(DESTDIR)$(LIBDIR)
-	install -m 755 packaging/container/podman-sandbox packaging/kubernetes/ats-kubernetes $(BUILD)/libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)
+	install -m 755 $(BUILD)/libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)
 	ln -sf libats.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libats.so.$(LIBATS_ABI)
 	ln -sf libats.so.$(LIBATS_ABI) $(DESTDIR)$(LIBDIR)/libats.so
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
@@ -259,7 +264,8 @@ uninstall:
 		packaging/container/*)) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,README.md CHANGELOG.md LICENSE \
 		$(wildcard docs/*.md docs/gen/*.md))
-	rmdir $(DESTDIR)$(SHAREDIR)/apparmor $(DESTDIR)$(SHAREDIR)/container $(DESTDIR)$(SHAREDIR)/kubernetes $(DESTDIR)$(SHAREDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
+	rmdir $(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor container kubernetes) $(DESTDIR)$(SHAREDIR) \
+		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
 		$(DESTDIR)$(DOCDIR) 2>/dev/null || :
 
 # ---- what is given out ------------------------------------------------------------------
