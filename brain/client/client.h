@@ -23,7 +23,7 @@ enum client_state {
 	CLIENT_CONNECT,		/* the door has no room for us yet */
 	CLIENT_ATTACH,		/* its first two answers are awaited */
 	CLIENT_OPEN,
-	CLIENT_AWAY,		/* brain left while nothing was asked: the next call opens it again */
+	CLIENT_AWAY,		/* brain left while nothing was asked; the next call opens it */
 	CLIENT_FAILED,
 };
 enum call_kind { CALL_TOOL, CALL_VALIDATE, CALL_HOOK };

@@ -196,7 +196,9 @@ ats_close(struct ats *a)
 int
 ats_state(const struct ats *a)
 {
-	return a->state == CLIENT_OPEN || a->state == CLIENT_AWAY ? 1 : a->state == CLIENT_FAILED ? ATS_ERR_OPEN : 0;
+	if (a->state == CLIENT_FAILED)
+		return ATS_ERR_OPEN;
+	return a->state == CLIENT_OPEN || a->state == CLIENT_AWAY;
 }
 
 const char *

@@ -101,10 +101,10 @@ def hooks(home, rt):
     ats.equal(home.read("hook-ran"), b"UserPromptSubmit\n")
 
 
-SETTINGS = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command":
-            "cd \"$CLAUDE_PROJECT_DIR\"; cat > in.json; echo UserPromptSubmit >> hook-ran; grep -q '\"hello\"' in.json && "
-            "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"UserPromptSubmit\","
-            "\"additionalContext\":\"heard hello\"}}'"}]}]}}
+COMMAND = ("cd \"$CLAUDE_PROJECT_DIR\"; cat > in.json; echo UserPromptSubmit >> hook-ran; "
+           "grep -q '\"hello\"' in.json && echo '" + json.dumps({"hookSpecificOutput": {
+               "hookEventName": "UserPromptSubmit", "additionalContext": "heard hello"}}) + "'")
+SETTINGS = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": COMMAND}]}]}}
 
 
 def register(link, kind):
