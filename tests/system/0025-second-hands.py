@@ -14,12 +14,13 @@ import second_hands
 
 
 def vectors():
-    """Each as a dict; those of tools' inputs are of the JSON Schemas, which are no part of this."""
+    """Each as a dict; those of tools' inputs and of what hooks print are of the JSON Schemas, which
+    are no part of this."""
     for path in sorted(glob.glob(os.path.join(ats.TOP, "proto", "vectors", "*", "*.txt"))):
         with open(path, encoding="utf-8", newline="\n") as f:
             for block in re.split(r"\n\n+", f.read()):
                 v = dict(x.split(": ", 1) for x in block.split("\n") if x and x[0] != "#")
-                if "vector" in v and "tool" not in v:
+                if "vector" in v and "tool" not in v and not v.get("shape", "").startswith("hook_"):
                     yield path, v
 
 
