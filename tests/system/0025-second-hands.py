@@ -65,13 +65,13 @@ def start(home):
     path = os.path.join(home.run, "second.sock")
     p = home.popen(sys.executable, second_hands.__file__, path, home.ws,
                    stderr=subprocess.DEVNULL)
-    ats.until(lambda: os.path.exists(path), "it listens")
-    return path, p
+    ats.Link.connect_when_up(path, p).close()
+    return path
 
 
 @ats.test("a real brain reads a file through it, with what the session has read since")
 def _(home):
-    path, _ = start(home)
+    path = start(home)
     home.configure({"sandbox": {"url": "unix:" + path}})
     home.write("a.txt", "from another\nhands\n")
     mcp = home.mcp()
@@ -88,7 +88,7 @@ def _(home):
 
 @ats.test("what a brain must not send ends its link with the code of the documents")
 def _(home):
-    path, _ = start(home)
+    path = start(home)
     hello = {"version_min": 1, "version_max": 1, "digest": "", "role": "brain", "epoch": 1}
     for name, obj, code in (("control.ready", {"confinement": {}}, "protocol"),
                             ("control.ping", {"seq": 1}, "out_of_state"),
