@@ -82,7 +82,7 @@ check-container: $(BUILD)/ats-hands
 # mmdebstrap and its mirror, or ATS_DEBIAN_ROOT.
 .PHONY: check-packages
 check-packages: all
-	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run -j 1 -t 300 $(wildcard tests/packages/[0-9]*)
+	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run -j 1 -t 600 $(wildcard tests/packages/[0-9]*)
 check-unit: tests
 	$(Q)ATS_BUILD=$(abspath $(BUILD)) tests/run $(UNITS) $(REPLAYS)
 # The search tools against git, ripgrep, fd and bash, over more trees than check takes.
