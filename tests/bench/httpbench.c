@@ -256,6 +256,27 @@ read_spec(const char *path)
 	fclose(f);
 }
 
+/* Its session ends for the server, too. */
+static void
+leave(struct client *c)
+{
+	char head[512];
+	ssize_t n;
+
+	close(c->fd);
+	if (c->session[0] == '\0')
+		return;
+	dial(c);
+	snprintf(head, sizeof(head), "DELETE /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%s%s%s"
+	    "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-11-25\r\nConnection: close\r\n\r\n",
+	    port, *token ? "Authorization: Bearer " : "", token, *token ? "\r\n" : "",
+	    c->session);
+	bench_write_all(c->fd, head, strlen(head));
+	while ((n = read(c->fd, c->buf, BUF)) > 0 || (n < 0 && errno == EINTR))
+		continue;
+	close(c->fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -308,6 +329,8 @@ main(int argc, char **argv)
 			begin = bench_ns();	/* greetings and warm-up do not count */
 	}
 	double s = (double)(bench_ns() - begin) / 1e9;
+	for (size_t i = 0; i < nclients; i++)
+		leave(&clients[i]);
 	printf("{\"calls\":%zu,\"errors\":%zu,\"seconds\":%.3f,\"per_s\":%.1f,\"p10_us\":%.1f,"
 	    "\"median_us\":%.1f,\"p90_us\":%.1f}\n", done, errors, s, (double)done / s,
 	    samples_quantile(&us, 0.1), samples_quantile(&us, 0.5), samples_quantile(&us, 0.9));
