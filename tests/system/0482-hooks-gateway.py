@@ -10,27 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
-
-# An MCP client inside the sandbox: one call by the shim that mcp.json names.
-CLIENT = """
-import json, os, subprocess, sys
-conf = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
-p = subprocess.Popen([conf["command"], *conf["args"]], stdin=subprocess.PIPE,
-                     stdout=subprocess.PIPE, env={**os.environ, **conf.get("env", {})})
-def ask(id, method, params):
-    p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
-                              "params": params}).encode() + b"\\n")
-    p.stdin.flush()
-    while True:
-        m = json.loads(p.stdout.readline())
-        if m.get("id") == id:
-            return m
-ask(0, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                      "clientInfo": {"name": "t", "version": "1"}})
-print(json.dumps(ask(2, "tools/call", {"name": sys.argv[1], "arguments": json.loads(sys.argv[2])})))
-p.stdin.close()
-sys.exit(p.wait())
-"""
+import shim_client
 
 
 def hook(command, **more):
@@ -68,7 +48,7 @@ class Session:
 
 
 def inside(home, *args):
-    home.write("client.py", CLIENT)
+    home.write("client.py", shim_client.CLIENT)
     r = home.ctl("exec", "--", "python3", "client.py", *args, code=0)
     return json.loads(r.stdout)["result"]
 

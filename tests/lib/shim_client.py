@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An MCP client inside the sandbox, for a file of the workspace: prints the tools that the shim of
+mcp.json has, or with TOOL JSON the answer to one call."""
+
+CLIENT = """
+import json, os, subprocess, sys
+conf = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
+p = subprocess.Popen([conf["command"], *conf["args"]], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, env={**os.environ, **conf.get("env", {})})
+def ask(id, method, params):
+    p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
+                              "params": params}).encode() + b"\\n")
+    p.stdin.flush()
+    while True:
+        m = json.loads(p.stdout.readline())
+        if m.get("id") == id:
+            return m
+ask(0, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                      "clientInfo": {"name": "t", "version": "1"}})
+tools = ask("two", "tools/list", {})["result"]["tools"]
+if len(sys.argv) < 2:
+    print(json.dumps(tools))
+else:
+    print(json.dumps(ask(2, "tools/call", {"name": sys.argv[1],
+                                           "arguments": json.loads(sys.argv[2])})))
+p.stdin.close()
+sys.exit(p.wait())
+"""
