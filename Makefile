@@ -100,14 +100,14 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(
 	brain/vault/toolchains.o brain/vault/hooks.o brain/vault/keeper.o
 # one gateway of the configuration
 GW_CONFIG_O := proto/gateway_config.o proto/gateway_config_read.o proto/gateway_config_tool.o \
-	proto/gateway_config_url.o proto/gateway_template.o
+	proto/gateway_config_url.o proto/gateway_template.o proto/gateway_config_file.o
 BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o brain/vault/credentials.o brain/vault/said.o \
-	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o \
+	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o brain/vault/ask_files.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
 BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
-	door engine events gateway_call gateway_ends gateway_link gateway_tool gateway_tools hooks hooks_box hooks_call hooks_host hooks_rpc hooks_say toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net service sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_files gateway_link gateway_tool gateway_tools hooks hooks_box hooks_call hooks_host hooks_rpc hooks_say toolset exec exec_stdin link link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof relay rpc sandbox sandbox_log sandbox_net service sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link control_seen
 ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)

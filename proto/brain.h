@@ -35,6 +35,8 @@ enum ats_gateway_state {
 	    "XDG_STATE_HOME", "TZ"
 #define ATS_GATEWAY_INLINE (48u << 10)	/* arguments in a message; longer ones are in a file */
 #define ATS_GATEWAY_ARGS_MAX (1u << 20)	/* arguments of a call at most */
+#define ATS_GATEWAY_FILES_MAX 4		/* arguments of a call that are files */
+#define ATS_GATEWAY_FILE_FD 10		/* of a program's first one; the second's is one more */
 #define ATS_GATEWAY_NAME_MAX 32		/* [a-z][a-z0-9_-]*, without "__" */
 #define ATS_GATEWAY_TOOL_MAX 65		/* NAME__TOOL with its NUL, as clients see it */
 extern const struct ats_ipc_row ats_brain_rows[];

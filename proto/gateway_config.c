@@ -290,6 +290,12 @@ ats_gw_tool_json(const struct ats_gw_config *c, const struct ats_gw_tool *t, str
 	ats_json_w_bool(&w, "openWorldHint", true);
 	ats_json_w_end(&w);
 	ats_json_w_u64(&w, "timeoutMs", ats_gw_timeout_ms(c, t));
+	if (t->files.n > 0)
+		ats_json_w_array(&w, "files");
+	for (size_t i = 0; i < t->files.n; i++)
+		ats_json_w_str(&w, NULL, t->files.v[i]);
+	if (t->files.n > 0)
+		ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	return w.rc;
 }

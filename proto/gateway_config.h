@@ -21,7 +21,8 @@
 enum ats_gw_kind { ATS_GW_HTTP = 1, ATS_GW_COMMAND = 2, ATS_GW_MCP = 4 };
 enum ats_gw_auth { ATS_GW_AUTH_NONE, ATS_GW_AUTH_BEARER, ATS_GW_AUTH_BASIC, ATS_GW_AUTH_HEADER,
 	ATS_GW_AUTH_QUERY };
-enum ats_gw_body { ATS_GW_BODY_NONE, ATS_GW_BODY_JSON, ATS_GW_BODY_FORM, ATS_GW_BODY_TEXT };
+enum ats_gw_body { ATS_GW_BODY_NONE, ATS_GW_BODY_JSON, ATS_GW_BODY_FORM, ATS_GW_BODY_TEXT,
+	ATS_GW_BODY_FILE };
 enum ats_gw_permission { ATS_GW_UNSAID, ATS_GW_ALLOW, ATS_GW_ASK, ATS_GW_DENY };
 
 struct ats_gw_words {			/* v is NULL-terminated, or NULL where n is 0 */
@@ -57,15 +58,16 @@ struct ats_gw_tool {
 	uint64_t timeout_ms;		/* 0: the gateway's */
 	/* http and command */
 	char *description;
-	char *input;			/* JSON Schema of an object, as text */
+	char *input;			/* JSON Schema of an object, as text: files are strings */
 	struct ats_gw_words required;	/* of input */
+	struct ats_gw_words files;	/* properties of input whose type is file, in its order */
 	/* http. Arguments of path are required ones. */
 	char *method;			/* GET, HEAD, POST, PUT, PATCH or DELETE */
 	struct ats_gw_template path;	/* starts with '/'; no '?', '#', or segment of dots only */
 	struct ats_gw_query *query;	/* one whose argument is absent from a call is left out */
 	size_t nquery;
 	enum ats_gw_body body;		/* JSON, FORM: all arguments but those of path and query */
-	char *body_arg;			/* TEXT: the argument that it is */
+	char *body_arg;			/* TEXT, FILE: the argument that it is */
 	/* command */
 	struct ats_gw_words argv;	/* absolute path first */
 };
@@ -118,8 +120,8 @@ const struct ats_gw_tool *ats_gw_find_tool(const struct ats_gw_config *c, const 
 bool ats_gw_takes_arg(const struct ats_gw_tool *t, struct ats_slice key);
 /* The same of the path and the query alone. */
 bool ats_gw_target_takes_arg(const struct ats_gw_tool *t, struct ats_slice key);
-/* Appends the JSON of a tool: description, inputSchema, annotations as for tools/list, and
- * timeoutMs. */
+/* Appends the JSON of a tool: description, inputSchema, annotations as for tools/list, timeoutMs,
+ * and files, the names of arguments that are files. */
 ATS_NODISCARD int ats_gw_tool_json(const struct ats_gw_config *c, const struct ats_gw_tool *t,
     struct ats_buf *out);
 /* How long a call of it may take, in ms; t may be NULL, of a tool that c does not name. */

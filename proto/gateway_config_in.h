@@ -61,6 +61,14 @@ int ats_gw_take_tools(const struct ats_gw_in *in, const char *key, const struct 
     void *to);			/* struct ats_gw_config */
 void ats_gw_tool_done(struct ats_gw_tool *t);
 
+/* gateway_config_file.c */
+/* Copies input with each property of type file as a string, and its name into t->files. props is
+ * where input's properties are, or of type ATS_JSON_END. */
+ATS_NODISCARD int ats_gw_take_files(const struct ats_gw_in *in, const char *key,
+    struct ats_slice input, const struct ats_json_val *props, struct ats_gw_tool *t);
+/* Of kind http: each of them is the body, and nothing else is. */
+ATS_NODISCARD int ats_gw_check_files(const struct ats_gw_in *in, const struct ats_gw_tool *t);
+
 /* gateway_template.c */
 int ats_gw_take_template(const struct ats_gw_in *in, const char *key,
     const struct ats_json_val *v, void *to);	/* struct ats_gw_template */

@@ -124,14 +124,7 @@ take_input(const struct ats_gw_in *in, const char *key, const struct ats_json_va
 			rc = ats_gw_wrong(in, key, "required names \"%.100s\", which is no "
 			    "property",
 			    t->required.v[i]);
-	if (rc < 0)
-		return rc;
-	t->input = ats_malloc(v->raw.n + 1);
-	if (t->input == NULL)
-		return ats_gw_nomem(in);
-	memcpy(t->input, v->raw.p, v->raw.n);
-	t->input[v->raw.n] = '\0';
-	return 0;
+	return rc < 0 ? rc : ats_gw_take_files(in, key, v->raw, &props, t);
 }
 
 #define TOOL(member) offsetof(struct reading, tool.member)
@@ -158,6 +151,7 @@ ats_gw_tool_done(struct ats_gw_tool *t)
 	free(t->description);
 	free(t->input);
 	ats_gw_words_done(&t->required);
+	ats_gw_words_done(&t->files);
 	free(t->method);
 	ats_gw_template_done(&t->path);
 	for (size_t i = 0; i < t->nquery; i++) {
@@ -225,9 +219,11 @@ check_body(const struct ats_gw_in *in, struct reading *r)
 		t->body = r->body[0] == 'j' ? ATS_GW_BODY_JSON : ATS_GW_BODY_FORM;
 		return 0;
 	}
-	if (n < 8 || strncmp(r->body, "text:{", 6) != 0 || r->body[n - 1] != '}')
-		return ats_gw_wrong(in, "body", "must be json, form or text:{ARGUMENT}");
-	t->body = ATS_GW_BODY_TEXT;
+	t->body = strncmp(r->body, "file:{", 6) == 0 ? ATS_GW_BODY_FILE : ATS_GW_BODY_TEXT;
+	if (n < 8 || (t->body == ATS_GW_BODY_TEXT && strncmp(r->body, "text:{", 6) != 0) ||
+	    r->body[n - 1] != '}')
+		return ats_gw_wrong(in, "body",
+		    "must be json, form, text:{ARGUMENT} or file:{ARGUMENT}");
 	t->body_arg = ats_malloc(n - 6);
 	if (t->body_arg == NULL)
 		return ats_gw_nomem(in);
@@ -284,6 +280,8 @@ check_http(const struct ats_gw_in *in, struct reading *r)
 		rc = check_args(in, "query", t, &t->query[i].value, false);
 	if (rc == 0)
 		rc = check_body(in, r);
+	if (rc == 0)
+		rc = ats_gw_check_files(in, t);
 	return rc < 0 ? rc : check_all_used(in, t);
 }
 

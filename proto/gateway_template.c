@@ -52,7 +52,8 @@ bool
 ats_gw_takes_arg(const struct ats_gw_tool *t, struct ats_slice key)
 {
 	return t->body == ATS_GW_BODY_JSON || t->body == ATS_GW_BODY_FORM ||
-	    (t->body == ATS_GW_BODY_TEXT && ats_json_key_is(key, t->body_arg)) ||
+	    ((t->body == ATS_GW_BODY_TEXT || t->body == ATS_GW_BODY_FILE) &&
+		ats_json_key_is(key, t->body_arg)) ||
 	    ats_gw_target_takes_arg(t, key);
 }
 

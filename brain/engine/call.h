@@ -84,6 +84,7 @@ struct call {
 	const struct ats_tool_row *tool;
 	struct gateway_tool *gateway;	/* held */
 	struct asked *asked;		/* owned: the vault was asked about it, or NULL */
+	struct gateway_files *files;	/* owned: that go with it, until the vault has them */
 	struct exec *exec;		/* owned */
 	struct hook_run *hooks;		/* owned: of CALL_HOOKED */
 	struct outcome *held;		/* owned: its end, while hooks run after it, or NULL */

@@ -28,6 +28,8 @@ struct gateway_tool {
 	size_t json_len;
 	char *json;				/* owned, one line; the slices are in it */
 	struct ats_slice description, schema, annotations;	/* raw; p == NULL: none */
+	size_t nfiles;
+	char *files[ATS_GATEWAY_FILES_MAX];	/* owned: arguments that are paths of files */
 };
 TAILQ_HEAD(gateway_tool_list, gateway_tool);
 
@@ -98,6 +100,8 @@ void gateway_submit(struct call *c);
  * else the vault's text ends it, perhaps at once. Negative: nothing was asked. */
 ATS_NODISCARD int gateway_ask_person(struct call *c, const char *tool, struct ats_slice args,
     struct ats_err *err);
+/* Its files are there (or it has none): the vault is asked. c may be gone. */
+void gateway_go_on(struct call *c);
 /* GATEWAY_STATE. */
 void gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code,
     const char *text, const char *approval);
@@ -122,6 +126,15 @@ const char *gateway_state_name(const struct call *c);
 /* Calls of this uid that wait for a person; of all. */
 size_t gateway_waiting(const struct engine *e, uint64_t uid);
 size_t gateway_waiting_all(const struct engine *e);
+
+/* ---- files of arguments (gateway_files.c) -------------------------------------------------- */
+/* Reads those that a call of c->gateway names, in its session's sandbox, as Read would; then
+ * gateway_go_on, or the end of c. Returns false where there are none, or what is wrong in err. */
+bool gateway_files_read(struct call *c, struct ats_err *err);
+/* In memory, in the order of the tool's; borrowed. */
+size_t gateway_files(const struct call *c, const int **ret);
+/* Told, or not needed: closes them, ends what still reads. */
+void gateway_files_done(struct call *c);
 
 /* ---- links (gateway_link.c) ---------------------------------------------------------- */
 struct ats_frame;

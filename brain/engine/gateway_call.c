@@ -66,6 +66,7 @@ gateway_asked_free(struct call *c)
 	if (a->owes)
 		TAILQ_REMOVE(&c->e->gateways->owed, a, link);
 	gateway_forget_early(a);
+	gateway_files_done(c);
 	forget_text(a);
 	free(a);
 	c->asked = NULL;
@@ -95,11 +96,13 @@ try_tell(struct asked *a)
 		ask.args.p = a->args != NULL ? a->args : c->input;
 		ask.args.n = a->args != NULL ? strlen(a->args) : c->input_len;
 		ask.strict = c->hook_asks;
+		ask.nfiles = gateway_files(c, &ask.files);
 		rc = vault_link_gateway_ask(c->e, &ask);
 		if (rc < 0)
 			return rc;
 		a->state = ASKED_TOLD;
 		forget_text(a);
+		gateway_files_done(c);
 		gateway_deadline(c, c->e->set.queue_ms);
 	}
 	if (a->cancel_due)
@@ -195,9 +198,18 @@ gateway_submit(struct call *c)
 	c->state = CALL_ASKED;
 	if (rc == 0 && gateway_asked_new(c) == NULL)
 		rc = ats_err_set(&err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
-	if (rc == 0 && call_class(c) != ATS_CLASS_PURE)
-		rc = journal(c, &err);
-	if (rc < 0) {
+	if (rc < 0)
+		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
+	else if (!gateway_files_read(c, &err))
+		gateway_go_on(c);
+}
+
+void
+gateway_go_on(struct call *c)
+{
+	struct ats_err err = { 0 };
+
+	if (call_class(c) != ATS_CLASS_PURE && journal(c, &err) < 0) {
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
 		return;
 	}

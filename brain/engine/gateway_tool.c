@@ -73,6 +73,8 @@ gateway_tool_let_go(struct gateway_tool *t)
 {
 	if (t == NULL || --t->refs > 0)
 		return;
+	while (t->nfiles > 0)
+		free(t->files[--t->nfiles]);
 	free(t->json);
 	free(t);
 }
@@ -112,6 +114,27 @@ scan_with_margin(const char *json, size_t n, struct ats_err *err)
 }
 
 static int
+read_files(struct gateway_tool *t, const struct ats_json_val *list, struct ats_err *err)
+{
+	struct ats_json_iter it;
+	struct ats_json_val v;
+	struct ats_slice none;
+
+	if (list->type != ATS_JSON_ARRAY)
+		return ats_err_set(err, ATS_E_FIELD, "files: expected an array");
+	ats_json_iter_init(&it, list->raw);
+	while (ats_json_next(&it, &none, &v)) {
+		char *name = t->nfiles < ATS_GATEWAY_FILES_MAX ? ats_json_dup_str(&v) : NULL;
+
+		if (name == NULL)
+			return ats_err_set(err, ATS_E_FIELD, "files: expected %d names at most",
+			    ATS_GATEWAY_FILES_MAX);
+		t->files[t->nfiles++] = name;
+	}
+	return 0;
+}
+
+static int
 read_members(struct gateway_tool *t, struct ats_err *err)
 {
 	struct ats_slice all = { t->json, t->json_len };
@@ -139,6 +162,8 @@ read_members(struct gateway_tool *t, struct ats_err *err)
 	if (ats_json_get(all, "timeoutMs", &v) &&
 	    (ats_json_to_u64(&v, &t->timeout_ms) < 0 || t->timeout_ms > DAY_MS))
 		return ats_err_set(err, ATS_E_FIELD, "timeoutMs: expected 1 to %u", DAY_MS);
+	if (ats_json_get(all, "files", &v))
+		return read_files(t, &v, err);
 	return 0;
 }
 
@@ -189,7 +214,8 @@ gateway_tool_class(const struct gateway_tool *t)
 {
 	/* A person is asked once: what waits for one goes on with the next engine, and is not
 	 * begun again by this one, whatever it does. */
-	return (t->flags & GATEWAY_READ_ONLY) != 0 && (t->flags & GATEWAY_ASKS) == 0 ?
+	return (t->flags & GATEWAY_READ_ONLY) != 0 && (t->flags & GATEWAY_ASKS) == 0 &&
+	    t->nfiles == 0 ?		/* it would be another file the second time */
 	    ATS_CLASS_PURE : ATS_CLASS_NEVER;
 }
 

@@ -430,7 +430,8 @@ int
 vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 {
 	bool filed = ask->args.n > ATS_GATEWAY_INLINE;
-	int fd ATS_CLEANUP_FD = -1;
+	int fds[1 + ATS_GATEWAY_FILES_MAX], fd ATS_CLEANUP_FD = -1;
+	size_t n = 0;
 	struct pollfd p = { .events = POLLOUT };
 
 	if (e->vault == NULL)
@@ -448,7 +449,11 @@ vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 		if (rc < 0)
 			return rc;
 	}
-	return ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_ASK, 0, &fd, filed, ask->id,
+	if (filed)
+		fds[n++] = fd;
+	for (size_t i = 0; i < ask->nfiles && n < ATS_ARRAY_LEN(fds); i++)
+		fds[n++] = ask->files[i];
+	return ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_ASK, 0, fds, n, ask->id,
 	    ask->limit_ms, ask->session, ask->tool, filed ? "" : ask->args.p);
 }
 

@@ -31,6 +31,8 @@ struct gateway_ask {			/* all borrowed */
 	bool strict;			/* a person is to decide, whatever allows it */
 	const char *session, *tool;
 	struct ats_slice args;		/* NUL-terminated */
+	const int *files;		/* of memory, in the order of the tool's */
+	size_t nfiles;			/* at most ATS_GATEWAY_FILES_MAX */
 };
 /* -ATS_E_AGAIN: the socket is full, see vault_link_want_room. Others: never. */
 ATS_NODISCARD int vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask);

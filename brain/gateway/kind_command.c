@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Gateways of kind command: a call runs a program of the configuration, whose stdin are the
- * arguments as JSON and whose stdout is the result. Runs in ats-gateway. */
+ * arguments as JSON, whose files are descriptors, and whose stdout is the result. Runs in
+ * ats-gateway. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -105,8 +106,9 @@ start(struct order *o, struct ats_err *err)
 		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	j->o = o;
 	gather_init(&j->out, o->g->mask);
-	rc = program_start(o->g->own, o->tool->argv.v,
-	    (o->limit_ms / 1000 + 1) * CPU_SHARE, &ops, j, &j->p, err);
+	rc = program_start(o->g->own, &(const struct program_plan){ .argv = o->tool->argv.v,
+		.cpu_s = (o->limit_ms / 1000 + 1) * CPU_SHARE, .files = o->files,
+		.nfiles = ATS_ARRAY_LEN(o->files) }, &ops, j, &j->p, err);
 	if (rc < 0) {
 		job_free(j);
 		return ats_err_wrap(err, "%s was not started, its program cannot be run", o->whole);

@@ -87,7 +87,8 @@ begin(struct mcp *m, struct ats_err *err)
 
 	ats_buf_reset(&s->line);
 	s->seen = 0;
-	return program_start(s->programs, m->g->conf.argv.v, 0, &ops, s, &s->p, err);
+	return program_start(s->programs,
+	    &(const struct program_plan){ .argv = m->g->conf.argv.v }, &ops, s, &s->p, err);
 }
 
 static int

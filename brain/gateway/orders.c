@@ -51,6 +51,8 @@ order_free(struct order *o)
 	free(o->name);
 	free(o->whole);
 	free(o->args);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(o->files); i++)
+		ats_fd_close(&o->files[i]);
 	free(o);
 }
 
@@ -195,6 +197,8 @@ make(struct orders *all, uint64_t id, const char *tool, struct ats_slice args)
 
 	if (o == NULL)
 		return NULL;
+	for (size_t i = 0; i < ATS_ARRAY_LEN(o->files); i++)
+		o->files[i] = -1;
 	o->g = all->g;
 	o->id = id;
 	o->name = strdup(tool);
@@ -222,14 +226,30 @@ check_args(const struct order *o, struct ats_err *err)
 	return rc;
 }
 
+/* The vault sends one for each that the arguments have. */
 static int
-begin(struct orders *all, struct order *o, struct ats_err *err)
+take_files(struct order *o, int *files, size_t n, struct ats_err *err)
+{
+	struct ats_json_val v;
+	size_t i, at = 0;
+
+	for (i = 0; o->tool != NULL && i < o->tool->files.n; i++)
+		if (ats_json_get(order_args(o), o->tool->files.v[i], &v) && at++ < n)
+			o->files[i] = ats_steal_fd(&files[at - 1]);
+	return at == n ? 0 : ats_err_set(err, ATS_E_PROTO, "it needs %zu files, and %zu came", at,
+	    n);
+}
+
+static int
+begin(struct orders *all, struct order *o, int *files, size_t nfiles, struct ats_err *err)
 {
 	struct timeval tv;
 	int rc = check_args(o, err);
 
 	if (rc == 0)
 		rc = find_tool(o, err);
+	if (rc == 0)
+		rc = take_files(o, files, nfiles, err);
 	if (rc < 0)
 		return rc;
 	tv = (struct timeval){ .tv_sec = (time_t)(o->limit_ms / 1000),
@@ -246,7 +266,7 @@ begin(struct orders *all, struct order *o, struct ats_err *err)
 
 void
 orders_start(struct orders *all, uint64_t id, uint64_t limit_ms, const char *tool,
-    struct ats_slice args)
+    struct ats_slice args, int *files, size_t nfiles)
 {
 	struct ats_err err = { 0 };
 	struct order *o;
@@ -262,7 +282,7 @@ orders_start(struct orders *all, uint64_t id, uint64_t limit_ms, const char *too
 		return;
 	}
 	o->limit_ms = limit_ms;
-	if (begin(all, o, &err) < 0) {
+	if (begin(all, o, files, nfiles, &err) < 0) {
 		order_free(o);
 		refuse(all, id, &err);
 	}

@@ -9,6 +9,7 @@
 
 #include "brain/gateway/result.h"
 #include "common/json.h"
+#include "proto/brain.h"
 
 #define ORDERS_MAX 256			/* that run at a time */
 #define ORDERS_KEPT_MAX 64		/* results without an ACK */
@@ -26,6 +27,7 @@ struct order {
 	char *whole;			/* GATEWAY__TOOL, as the agent knows it: for texts */
 	char *args;			/* a JSON object, scanned */
 	size_t args_len;
+	int files[ATS_GATEWAY_FILES_MAX];	/* of tool->files, sealed; -1: not given */
 	uint64_t limit_ms, started_us;
 	void *own;			/* the kind's, while it runs */
 	struct event *deadline;
@@ -38,10 +40,11 @@ struct orders *orders_new(struct gateway *g);
 void orders_free(struct orders *o);
 /* Takes fd: results go there from now on, those that are kept first. */
 void orders_link(struct orders *o, int fd);
-/* An order of the vault. limit_ms 0: the configuration's. args is copied. What cannot be begun is
- * answered as such. */
+/* An order of the vault. limit_ms 0: the configuration's. args is copied, the files are taken:
+ * those that args names, in the order of the configuration. What cannot be begun is answered as
+ * such. */
 void orders_start(struct orders *o, uint64_t id, uint64_t limit_ms, const char *tool,
-    struct ats_slice args);
+    struct ats_slice args, int *files, size_t nfiles);
 void orders_cancel(struct orders *o, uint64_t id);
 size_t orders_count(const struct orders *o);
 

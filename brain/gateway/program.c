@@ -18,6 +18,7 @@
 #include "common/child.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "proto/brain.h"
 
 #define READ_BYTES (64u << 10)
 #define STDERR_KEPT 4096u
@@ -300,17 +301,20 @@ events(struct program *p)
 }
 
 static int
-run(struct program *p, char *const *argv, uint64_t cpu_s, const int theirs[3],
+run(struct program *p, const struct program_plan *plan, const int theirs[3],
     struct ats_err *err)
 {
+	uint64_t cpu_s = plan->cpu_s;
 	const struct ats_gw_config *conf = &p->ps->g->conf;
 	struct program_env env = { 0 };
-	struct ats_child_fd fds[4] = { { theirs[0], 0 }, { theirs[1], 1 }, { theirs[2], 2 } };
+	struct ats_child_fd fds[4 + ATS_GATEWAY_FILES_MAX] = {
+		{ theirs[0], 0 }, { theirs[1], 1 }, { theirs[2], 2 } };
 	const struct ats_child_limit limits[] = {
 		{ RLIMIT_DATA, PROGRAM_DATA_MAX, PROGRAM_DATA_MAX },
 		{ RLIMIT_CPU, cpu_s, cpu_s + 2 } };
-	struct ats_child c = { .path = argv[0], .argv = (const char *const *)argv, .fds = fds,
-		.nfds = 3, .cwd = conf->cwd, .death_signal = SIGTERM, .new_session = true,
+	struct ats_child c = { .path = plan->argv[0],
+		.argv = (const char *const *)plan->argv, .fds = fds, .nfds = 3,
+		.cwd = conf->cwd, .death_signal = SIGTERM, .new_session = true,
 		.whole_tree = true, .limits = limits, .nlimits = cpu_s > 0 ? 2 : 1 };
 	int secret ATS_CLEANUP_FD = -1, rc = program_env_make(p->ps->g, &env, err);
 
@@ -318,6 +322,10 @@ run(struct program *p, char *const *argv, uint64_t cpu_s, const int theirs[3],
 		rc = program_env_secret_pipe(p->ps->g, &secret, err);
 		fds[c.nfds++] = (struct ats_child_fd){ secret, conf->credential_fd };
 	}
+	for (size_t i = 0; i < plan->nfiles && i < ATS_GATEWAY_FILES_MAX; i++)
+		if (plan->files[i] >= 0)
+			fds[c.nfds++] = (struct ats_child_fd){ plan->files[i],
+				ATS_GATEWAY_FILE_FD + (int)i };
 	c.env = (const char *const *)env.v;
 	if (rc == 0)
 		rc = ats_child_start(&c, &p->pid, &p->pidfd, err);
@@ -326,7 +334,7 @@ run(struct program *p, char *const *argv, uint64_t cpu_s, const int theirs[3],
 }
 
 int
-program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
+program_start(struct programs *ps, const struct program_plan *plan,
     const struct program_ops *ops, void *ctx, struct program **ret, struct ats_err *err)
 {
 	struct program *p = calloc(1, sizeof(*p));
@@ -340,7 +348,7 @@ program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
 	ats_buf_init(&p->stderr_tail, STDERR_KEPT + mask_longest(ps->g->mask));
 	rc = pipes(p, theirs, err);
 	if (rc == 0)
-		rc = run(p, argv, cpu_s, theirs, err);
+		rc = run(p, plan, theirs, err);
 	for (int i = 0; i < 3; i++)
 		ats_fd_close(&theirs[i]);
 	if (rc < 0) {

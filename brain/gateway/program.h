@@ -26,11 +26,17 @@ struct program_ops {
 	void (*ended)(void *ctx, int status);
 };
 
+struct program_plan {
+	char *const *argv;	/* argv[0] is an absolute path */
+	uint64_t cpu_s;		/* seconds of processor time of a process, 0: no limit */
+	const int *files;	/* files[i] becomes ATS_GATEWAY_FILE_FD + i; -1: none */
+	size_t nfiles;		/* at most ATS_GATEWAY_FILES_MAX */
+};
+
 struct programs *programs_new(struct gateway *g);	/* returns owned, or NULL */
 void programs_free(struct programs *ps);		/* kills and waits; NULL is fine */
-/* argv[0] is an absolute path. cpu_s: seconds of processor time of a process, 0: no limit. Returns
- * borrowed in *ret. An error means that nothing runs. */
-ATS_NODISCARD int program_start(struct programs *ps, char *const *argv, uint64_t cpu_s,
+/* Returns borrowed in *ret. An error means that nothing runs. */
+ATS_NODISCARD int program_start(struct programs *ps, const struct program_plan *plan,
     const struct program_ops *ops, void *ctx, struct program **ret, struct ats_err *err);
 /* Queues bytes for its stdin. -ATS_E_TOOBIG (it does not read), -ATS_E_EOF (closed),
  * -ATS_E_NOMEM. */

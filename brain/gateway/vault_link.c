@@ -306,15 +306,17 @@ on_order(struct vault_link *v, struct ats_ipc_msg *m)
 {
 	struct ats_buf args ATS_CLEANUP_BUF = { 0 };
 	struct ats_slice inside = { m->s[3], strlen(m->s[3]) };
+	size_t filed = inside.n == 0 && m->nfds > 0 ? 1 : 0;
 	int rc = 0;
 
 	ats_buf_init(&args, ATS_GATEWAY_ARGS_MAX);
-	if (m->nfds == 1) {
+	if (filed == 1) {
 		rc = read_file(m->fds[0], &args);
 		inside = (struct ats_slice){ args.data, args.len };
 	}
 	if (rc == 0)
-		orders_start(v->g->orders, m->u[0], m->u[1], m->s[2], inside);
+		orders_start(v->g->orders, m->u[0], m->u[1], m->s[2], inside, m->fds + filed,
+		    m->nfds - filed);
 	return rc;
 }
 

@@ -54,6 +54,7 @@ drop(struct vault *v, struct ask *a)
 	TAILQ_REMOVE(&v->decide->asks, a, link);
 	v->decide->n--;
 	v->decide->bytes -= a->args_n;
+	ask_files_done(v, a);
 	ats_buf_done(&a->args);
 	free(a->name);
 	free(a);
@@ -115,6 +116,7 @@ end_refused(struct vault *v, struct ask *a, int code, const char *text)
 	owe(a, GATEWAY_REFUSED);
 	v->decide->bytes -= a->args_n;
 	a->args_n = 0;
+	ask_files_done(v, a);
 	ats_buf_done(&a->args);
 	ats_buf_init(&a->args, ATS_GATEWAY_ARGS_MAX);
 }
@@ -312,9 +314,10 @@ static void
 order(struct vault *v, struct ask *a)
 {
 	int rc = gateway_order(a->gateway, a->id, a->limit_ms, a->name,
-	    (struct ats_slice){ a->args.data, a->args.len });
+	    (struct ats_slice){ a->args.data, a->args.len }, a->files, a->nfiles);
 
 	if (rc == 0) {
+		ask_files_done(v, a);	/* its gateway has them */
 		a->ordered_ms = ats_clock_ms();
 		set_state(v, a, ASK_ORDERED);
 	} else if (rc == -ATS_E_AGAIN) {

@@ -137,16 +137,18 @@ take_tool(struct vault *v, struct ask *a, const char *tool, const struct gateway
 
 /* The arguments as they are shown, hashed and executed, from those that came. */
 static int
-take_args(struct vault *v, struct ask *a, struct ats_ipc_msg *m, struct ats_err *err)
+take_args(struct vault *v, struct ask *a, const struct gateway_tool *t, struct ats_ipc_msg *m,
+    struct ats_err *err)
 {
 	struct ats_buf file ATS_CLEANUP_BUF = { 0 };
 	struct ats_slice text = { m->s[4], strlen(m->s[4]) };
 	struct ats_err why = { 0 };
+	size_t filed = text.n == 0 && m->nfds > 0 ? 1 : 0;
 	int rc = 0;
 
 	ats_buf_init(&file, ATS_GATEWAY_ARGS_MAX);
-	if (m->nfds == 1) {
-		rc = text.n > 0 ? -ATS_E_PROTO : vault_read_file(m->fds[0], &file);
+	if (filed == 1) {
+		rc = vault_read_file(m->fds[0], &file);
 		text = (struct ats_slice){ file.data, file.len };
 	}
 	if (rc < 0)
@@ -160,6 +162,10 @@ take_args(struct vault *v, struct ask *a, struct ats_ipc_msg *m, struct ats_err 
 		return ats_err_set(err, why.code != 0 ? why.code : -rc, "Its arguments cannot be "
 		    "taken: %.300s. Nothing was run; correct them and call again.",
 		    why.code != 0 ? why.text : ats_err_text(rc));
+	rc = ask_files_take(v, a, t != NULL ? t->said : NULL, m->fds + filed, m->nfds - filed,
+	    err);
+	if (rc < 0)
+		return rc;
 	a->args_n = a->args.len;
 	v->decide->bytes += a->args_n;
 	policy_sha256((struct ats_slice){ a->args.data, a->args.len }, a->sha256);
@@ -266,7 +272,7 @@ decide_on_ask(struct vault *v, struct ats_ipc_msg *m)
 	if (rc == 0)
 		rc = take_tool(v, a, m->s[3], &t, &err);
 	if (rc == 0)
-		rc = take_args(v, a, m, &err);
+		rc = take_args(v, a, t, m, &err);
 	if (rc == 0)
 		rc = judge(v, a, t, &err);
 	if (rc == 0)

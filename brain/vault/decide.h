@@ -15,8 +15,11 @@
 
 #define ASKS_OVER 64			/* more than run and wait: answers not read yet */
 #define ASKS_BYTES (64u << 20)		/* of the arguments of all */
+#define ASKS_FILES_BYTES (64u << 20)	/* of the files of all, in memory */
+#define ASKS_FILES 128			/* and how many */
 #define WAY_MAX 96			/* "elicitation NAME", with the NUL */
 
+struct ats_gw_tool;
 struct ats_ipc_msg;
 struct client;
 struct event;
@@ -42,6 +45,9 @@ struct ask {
 	uint64_t limit_ms;
 	struct ats_buf args;		/* canonical; while ASK_WAITS the approval has them */
 	size_t args_n;
+	int files[ATS_GATEWAY_FILES_MAX];	/* owned: sealed copies, until it is ordered */
+	size_t nfiles;
+	uint64_t files_bytes;
 	char sha256[ATS_SHA256_HEX];
 	/* What the engine is owed, and was told last. */
 	bool owe_state, owe_cancel;	/* the cancel is its gateway's */
@@ -57,6 +63,8 @@ struct ask {
 struct decide {
 	TAILQ_HEAD(, ask) asks;		/* in the order in which they came */
 	struct ats_map *by_id;
+	size_t nfiles;			/* of all asks */
+	uint64_t files_bytes;
 	size_t n, running, bytes;	/* running: READY, STARTED and ORDERED of gateways */
 	struct approvals *approvals;
 	struct grants *grants;
@@ -74,6 +82,14 @@ void decide_free(struct vault *v);
 int64_t decide_now_ms(const struct vault *v);
 /* GATEWAY_ASK. It may kill the engine. */
 void decide_on_ask(struct vault *v, struct ats_ipc_msg *m);
+
+/* ---- ask_files.c ----------------------------------------------------------------------- */
+/* The n files that came for the arguments of said (NULL: it can have none): copied, hashed, and put
+ * into a->args, which are canonical and stay so, as {"path", "sha256", "size"} in place of each
+ * path. What came is not judged but by its bytes. */
+ATS_NODISCARD int ask_files_take(struct vault *v, struct ask *a, const struct ats_gw_tool *said,
+    const int *fds, size_t n, struct ats_err *err);
+void ask_files_done(struct vault *v, struct ask *a);
 
 /* ---- asks.c ------------------------------------------------------------------------------ */
 struct ask *asks_find(const struct vault *v, uint64_t id);

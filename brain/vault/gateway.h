@@ -92,7 +92,7 @@ ATS_NODISCARD int gateway_sync_all(struct vault *v);
 void gateway_json(const struct vault *v, struct ats_json_w *w);
 /* To its process; as ats_brain_send, and -ATS_E_EOF when there is none. */
 ATS_NODISCARD int gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms,
-    const char *tool, struct ats_slice args);
+    const char *tool, struct ats_slice args, const int *files, size_t nfiles);
 ATS_NODISCARD int gateway_cancel_order(struct gateway *g, uint64_t id);
 /* It has said GW_UNAUTHORIZED: GW_CREDENTIAL follows, with another one if there is. */
 void gateway_on_unauthorized(struct gateway *g);

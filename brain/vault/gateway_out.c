@@ -24,16 +24,21 @@ gateway_want_room(struct gateway *g)
 
 int
 gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms, const char *tool,
-    struct ats_slice args)
+    struct ats_slice args, const int *files, size_t nfiles)
 {
 	bool filed = args.n > ATS_GATEWAY_INLINE;
-	int fd ATS_CLEANUP_FD = -1, rc = 0;
+	int fds[1 + ATS_GATEWAY_FILES_MAX], fd ATS_CLEANUP_FD = -1, rc = 0;
+	size_t n = 0;
 
 	if (g->fd < 0)
 		return -ATS_E_EOF;
 	if (filed)
 		rc = vault_file_of(args, &fd);
-	return rc < 0 ? rc : ats_brain_send(g->fd, ATS_MSG_GW_ORDER, 0, &fd, filed, id, limit_ms,
+	if (filed)
+		fds[n++] = fd;
+	for (size_t i = 0; i < nfiles && n < ATS_ARRAY_LEN(fds); i++)
+		fds[n++] = files[i];
+	return rc < 0 ? rc : ats_brain_send(g->fd, ATS_MSG_GW_ORDER, 0, fds, n, id, limit_ms,
 	    tool, filed ? "" : args.p);
 }
 

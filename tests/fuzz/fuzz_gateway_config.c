@@ -3,6 +3,7 @@
  * One gateway of the configuration. Input: which allocation fails, then the object's text. What is
  * read has what the vault and ats-gateway rely on, and each tool has its JSON for tools/list. */
 #include "common/json.h"
+#include "proto/brain.h"
 #include "proto/gateway_config.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -30,6 +31,9 @@ check_tool(const struct ats_gw_config *c, const struct ats_gw_tool *t)
 		    strchr(t->input, '\n') != NULL);
 	}
 	ats_buf_done(&json);
+	FUZZ_CHECK(t->files.n <= ATS_GATEWAY_FILES_MAX);
+	for (size_t i = 0; i < t->files.n; i++)
+		FUZZ_CHECK(t->files.v[i] != NULL);
 	if (c->kind == ATS_GW_COMMAND) {
 		FUZZ_CHECK(t->argv.n > 0 && t->argv.v[0][0] == '/' && t->argv.v[t->argv.n] == NULL);
 		return;
@@ -38,7 +42,9 @@ check_tool(const struct ats_gw_config *c, const struct ats_gw_tool *t)
 	check_template(&t->path);
 	for (size_t i = 0; i < t->nquery; i++)
 		check_template(&t->query[i].value);
-	FUZZ_CHECK((t->body == ATS_GW_BODY_TEXT) == (t->body_arg != NULL));
+	FUZZ_CHECK((t->body == ATS_GW_BODY_TEXT || t->body == ATS_GW_BODY_FILE) ==
+	    (t->body_arg != NULL));
+	FUZZ_CHECK(t->files.n == (t->body == ATS_GW_BODY_FILE));
 }
 
 int

@@ -14,7 +14,7 @@ AIM_gateway_tool := brain/engine/gateway_tool.c
 AIM_gateway := brain/gateway/sse.c brain/gateway/encode.c brain/gateway/mask.c brain/gateway/result.c \
 	brain/gateway/mcp_tools.c brain/gateway/mcp_content.c
 AIM_gateway_config := proto/gateway_config.c proto/gateway_config_read.c proto/gateway_config_tool.c \
-	proto/gateway_config_url.c proto/gateway_template.c
+	proto/gateway_config_url.c proto/gateway_template.c proto/gateway_config_file.c
 AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
 	hands/match/glob_seq.c
 AIM_hooks := proto/hook_config.c proto/hook_match.c proto/hook_output.c proto/hook_events.c

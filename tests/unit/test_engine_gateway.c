@@ -68,6 +68,9 @@ START_TEST(tool_json_that_is_not_usable_is_refused_with_a_reason)
 		{ "{\"annotations\":\"\"," SCHEMA "}", "annotations" },
 		{ "{\"timeoutMs\":86400001," SCHEMA "}", "timeoutMs" },
 		{ "{\"timeoutMs\":\"1\"," SCHEMA "}", "timeoutMs" },
+		{ "{\"files\":{}," SCHEMA "}", "files: expected an array" },
+		{ "{\"files\":[1]," SCHEMA "}", "files: expected 4 names" },
+		{ "{\"files\":[\"a\",\"b\",\"c\",\"d\",\"e\"]," SCHEMA "}", "files: expected 4" },
 		{ "1}]]]],[[[[{\"a\":1", "strict JSON" },
 	};
 	struct ats_err err;
@@ -84,7 +87,8 @@ START_TEST(tool_is_written_as_one_line_without_what_is_private)
 {
 	struct gateway_tool *t = make("t",
 	    "{\"annotations\":{\"title\":\"T\",\"idempotentHint\":true,"
-	    "\"readOnlyHint\":true,\"x\":1},\n\"timeoutMs\":5,\"secret\":1,\r\n" SCHEMA "}", NULL);
+	    "\"readOnlyHint\":true,\"x\":1},\n\"timeoutMs\":5,"
+	    "\"files\":[\"f\"],\"secret\":1,\r\n" SCHEMA "}", NULL);
 	struct ats_json_w w;
 	struct ats_buf out;
 

@@ -323,5 +323,87 @@ START_TEST(a_tool_is_told_as_json)
 }
 END_TEST
 
+#define FILES(keys) "\"description\":\"d\",\"input\":{\"type\":\"object\",\"properties\":{" keys \
+	"},\"required\":[\"f\"]}"
+#define F "\"f\":{\"type\":\"file\"}"
+
+START_TEST(a_file_is_told_as_a_path)
+{
+	struct ats_buf out ATS_CLEANUP_BUF = { 0 };
+	struct ats_gw_config c;
+	struct ats_err err;
+
+	ats_buf_init(&out, 4096);
+	ck_assert_int_eq(parse(COMMAND("", FILES("\"n\":{\"type\":\"number\"}," F
+	    ",\"g\":{\"description\":\"G\",\"type\" : \"file\",\"maxLength\":9}")
+	    ",\"argv\":[\"/x\"]"),
+	    &c, &err), 0);
+	ck_assert_uint_eq(c.tools[0].files.n, 2);
+	ck_assert_str_eq(c.tools[0].files.v[0], "f");
+	ck_assert_str_eq(c.tools[0].files.v[1], "g");
+	ck_assert_ptr_null(c.tools[0].files.v[2]);
+	ck_assert_str_eq(c.tools[0].input, "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+	    "\"number\"},\"f\":{\"type\":\"string\",\"description\":\"Path of a file of the "
+	    "workspace. Its bytes go with the call, as they are now.\"},\"g\":{\"description\":"
+	    "\"G\",\"type\" : \"string\",\"maxLength\":9}},\"required\":[\"f\"]}");
+	ck_assert_int_eq(ats_gw_tool_json(&c, &c.tools[0], &out), 0);
+	ck_assert_ptr_nonnull(strstr(out.data, ",\"files\":[\"f\",\"g\"]}"));
+	ats_gw_config_done(&c);
+	ck_assert_int_eq(parse("{\"kind\":\"http\",\"url\":\"https://a.example\",\"tools\":{\"t\":{"
+	    FILES(F) ",\"method\":\"PUT\",\"path\":\"/x\",\"body\":\"file:{f}\"}}}", &c, &err), 0);
+	ck_assert_int_eq(c.tools[0].body, ATS_GW_BODY_FILE);
+	ck_assert_str_eq(c.tools[0].body_arg, "f");
+	ck_assert(ats_gw_takes_arg(&c.tools[0], (struct ats_slice){ "f", 1 }));
+	ck_assert(!ats_gw_takes_arg(&c.tools[0], (struct ats_slice){ "g", 1 }));
+	ats_gw_config_done(&c);
+}
+END_TEST
+
+START_TEST(what_a_file_cannot_be_is_named)
+{
+#define PUT(keys, rest) "{\"kind\":\"http\",\"url\":\"https://a.example\",\"tools\":{\"t\":{" \
+	FILES(keys) ",\"method\":\"PUT\"," rest "}}}"
+#define ONLY "gateways.g.tools.t.input: the file \"f\" can only be the body: \"file:{f}\""
+#define WITHIN "gateways.g.tools.t.input: the type file is for properties of input alone, " \
+	"not for what is within them"
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{ PUT(F, "\"path\":\"/x\",\"body\":\"json\""), ONLY },
+		{ PUT(F, "\"path\":\"/{f}\""), ONLY },
+		{ PUT(F, "\"path\":\"/{f}\",\"body\":\"file:{f}\""), ONLY },
+		{ PUT(F, "\"path\":\"/x\",\"query\":{\"q\":\"{f}\"},\"body\":\"file:{f}\""),
+		    ONLY },
+		{ PUT(F, "\"path\":\"/x\",\"body\":\"text:{f}\""), ONLY },
+		{ PUT("\"f\":{\"type\":\"string\"}",
+		    "\"path\":\"/x\",\"body\":\"file:{f}\""),
+		    "gateways.g.tools.t.body: {f} must have the type file" },
+		{ PUT(F, "\"path\":\"/x\",\"body\":\"file:{g}\""),
+		    "gateways.g.tools.t.body: {g} must be a required property of input" },
+		{ PUT(F, "\"path\":\"/x\",\"body\":\"file:f\""), "gateways.g.tools.t.body: must be "
+		    "json, form, text:{ARGUMENT} or file:{ARGUMENT}" },
+		{ COMMAND("", FILES("\"f\":{\"type\":\"array\",\"items\":{\"type\":\"file\"}}")
+		    ",\"argv\":[\"/x\"]"), WITHIN },
+		{ COMMAND("", FILES("\"f\":{\"anyOf\":[{\"type\" :\"file\"}]}")
+		    ",\"argv\":[\"/x\"]"),
+		    WITHIN },
+		{ COMMAND("", FILES(F ",\"g\":{\"type\":\"file\"},\"h\":{\"type\":\"file\"},\"i\":{"
+		    "\"type\":\"file\"},\"j\":{\"type\":\"file\"}") ",\"argv\":[\"/x\"]"),
+		    "gateways.g.tools.t.input: has more than 4 properties of type file" },
+		{ MCP(",\"argv\":[\"/x\"],\"tools\":{\"t\":{\"input\":{\"type\":\"object\"}}}"),
+		    NULL },
+	};
+	struct ats_gw_config c;
+	struct ats_err err;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(parse(rows[i].text, &c, &err), -ATS_E_CONFIG);
+		if (rows[i].why != NULL)
+			ck_assert_str_eq(err.text, rows[i].why);
+	}
+}
+END_TEST
+
 ATS_UNIT_MAIN("gateway_config", a_gateway_over_http_is_read, hosts_and_ports_are_read,
-    what_is_right_is_read, what_is_wrong_is_named, names_are_judged, a_tool_is_told_as_json)
+    what_is_right_is_read, what_is_wrong_is_named, names_are_judged, a_tool_is_told_as_json,
+    a_file_is_told_as_a_path, what_a_file_cannot_be_is_named)
