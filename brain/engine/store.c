@@ -29,8 +29,9 @@
  * an id again that some hands still keeps: 1024 calls a second on average. */
 #define IDS_A_SECOND 1024
 
+/* Before anything is read: shared memory with others would be a file, which a full disk refuses. */
+static const char alone[] = "PRAGMA locking_mode=EXCLUSIVE;";
 static const char schema[] =
-    "PRAGMA locking_mode=EXCLUSIVE;"
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=NORMAL;"
     "PRAGMA temp_store=MEMORY;"
@@ -157,6 +158,8 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_busy_timeout(st->db, 3000);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(st->db, alone, NULL, NULL, NULL);
 	if (rc == SQLITE_OK && is_newer(st->db)) {
 		(void)ats_err_set(err, ATS_E_VERSION, "journal: %.300s was written by a newer "
 		    "ats-engine: install that, or take another state directory", path);
