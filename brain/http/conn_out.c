@@ -18,6 +18,10 @@ write_out(struct conn *c)
 	bool had = c->out.len > 0 || c->flushed;
 	ssize_t n;
 
+	if (c->failed) {
+		conn_drop(c);
+		return;
+	}
 	while (c->out.len > 0) {
 		n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -61,6 +65,16 @@ conn_on_writable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	write_out(arg);
+}
+
+/* Whoever says something goes on with what asked for it, which conn_drop would tell that it is over:
+ * so that is for a turn of its own, too. */
+static void
+give_up(struct conn *c)
+{
+	c->failed = true;
+	ats_buf_done(&c->out);
+	event_active(c->writable, EV_WRITE, 0);
 }
 
 static const char *
@@ -191,12 +205,12 @@ conn_reply_error(struct conn *c, int status, struct ats_slice id, int code, cons
 void
 conn_stream(struct conn *c, const char *session)
 {
-	if (c->dead || c->state != ANSWER)
+	if (c->dead || c->failed || c->state != ANSWER)
 		return;
 	c->state = STREAM;
 	if (write_head(c, 200, session, "text/event-stream", true) < 0 ||
 	    ats_buf_add_str(&c->out, "X-Accel-Buffering: no\r\n\r\n") < 0)
-		conn_drop(c);
+		give_up(c);
 	else
 		conn_flush(c);
 	/* Its end shows in what is read: nothing, or a next request that is not served. */
@@ -209,10 +223,10 @@ conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3])
 {
 	int rc;
 
-	if (c->dead || c->state != STREAM)
+	if (c->dead || c->failed || c->state != STREAM)
 		return;
 	if (c->out.len > HTTP_STREAM) {
-		conn_drop(c);
+		give_up(c);
 		return;
 	}
 	rc = id[0] != '\0' ? ats_buf_addf(&c->out, "id: %s\n", id) : 0;
@@ -226,7 +240,7 @@ conn_event_parts(struct conn *c, const char *id, const struct ats_slice data[3])
 	if (rc == 0)
 		rc = ats_buf_add_str(&c->out, "\n\n");
 	if (rc < 0)
-		conn_drop(c);
+		give_up(c);
 	else
 		conn_flush(c);
 }
@@ -240,10 +254,10 @@ conn_event(struct conn *c, const char *id, const char *data, size_t n)
 void
 conn_comment(struct conn *c)
 {
-	if (c->dead || c->state != STREAM || c->out.len > 0)
+	if (c->dead || c->failed || c->state != STREAM || c->out.len > 0)
 		return;
 	if (ats_buf_add_str(&c->out, ": here\n\n") < 0)
-		conn_drop(c);
+		give_up(c);
 	else
 		conn_flush(c);
 }
@@ -252,7 +266,7 @@ void
 conn_stream_end(struct conn *c)
 {
 	c->gone = NULL;
-	if (c->dead || c->state != STREAM)
+	if (c->dead || c->failed || c->state != STREAM)
 		return;
 	c->state = LAST;
 	if (c->out.len > 0)

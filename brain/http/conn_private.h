@@ -29,6 +29,7 @@ struct conn {
 	size_t lingered;
 	bool dead, reading, any_host;
 	bool flushed;			/* some left since the last turn of writing */
+	bool failed;			/* it ends in the next one */
 	struct event *readable, *writable, *timer;
 	conn_gone_fn *gone;
 	void *gone_ctx;

@@ -139,20 +139,6 @@ copy(struct ats_slice t)
 	return t.p == NULL ? NULL : strndup(t.p, t.n);
 }
 
-/* A line has no line break in it; where JSON has one outside of strings it is a space. */
-static char *
-copy_line(struct ats_slice t)
-{
-	char *line = malloc(t.n + 1);
-
-	if (line == NULL)
-		return NULL;
-	for (size_t i = 0; i < t.n; i++)
-		line[i] = t.p[i] == '\n' || t.p[i] == '\r' ? ' ' : t.p[i];
-	line[t.n] = '\0';
-	return line;
-}
-
 struct exchange *
 exchange_new(struct session *s, struct conn *c, const struct message *m)
 {
@@ -199,8 +185,7 @@ session_ask(struct session *s, struct conn *c, const struct message *m)
 	if (x == NULL)
 		return -ATS_E_NOMEM;
 	x->first = ats_json_key_is(m->method, "initialize");
-	x->n = m->whole.n;
-	x->line = copy_line(m->whole);
+	x->line = message_line(m->whole, &x->n);
 	if (x->line == NULL) {
 		exchange_drop(x);
 		return -ATS_E_NOMEM;
@@ -287,6 +272,28 @@ exchange_answered(struct session *s, const struct said *said, struct ats_slice l
 			conn_stream_end(x->conn);
 	}
 	exchange_drop(x);
+}
+
+/* The engine says no more about it: whoever only takes it back, and keeps the connection, would keep
+ * it for ever. That this comes a client that has moved on may ignore (MCP, Cancellation). */
+void
+exchange_cancelled(struct session *s, struct ats_slice params)
+{
+	struct ats_buf line ATS_CLEANUP_BUF = { 0 };
+	struct said said = { .code = NO_ANSWER };
+	struct ats_json_val id;
+	struct exchange *x;
+
+	if (ats_json_type(params) != ATS_JSON_OBJECT || !ats_json_get(params, "requestId", &id))
+		return;
+	x = find(s, id.raw);
+	if (x == NULL || x->first)	/* what begins a session is not taken back */
+		return;
+	said.id = (struct ats_slice){ x->id, strlen(x->id) };
+	ats_buf_init(&line, MESSAGE_ID_MAX + 256);
+	if (ats_buf_addf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":%d,"
+	    "\"message\":\"cancelled by the client\"}}", x->id, NO_ANSWER) == 0)
+		exchange_answered(s, &said, (struct ats_slice){ line.data, line.len });
 }
 
 void

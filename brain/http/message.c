@@ -4,6 +4,7 @@
  * the engine's. */
 #include "brain/http/message.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PARSE (-32700)
@@ -72,6 +73,20 @@ message_read(const char *body, size_t n, struct message *ret, const char **ret_w
 		return INVALID;
 	*ret_why = "neither a method nor an answer";
 	return ret->method.p == NULL && !is_response ? INVALID : 0;
+}
+
+char *
+message_line(struct ats_slice t, size_t *ret_n)
+{
+	char *line = malloc(t.n + 1);
+
+	if (line == NULL)
+		return NULL;
+	for (size_t i = 0; i < t.n; i++)
+		line[i] = t.p[i] == '\n' || t.p[i] == '\r' ? ' ' : t.p[i];
+	line[t.n] = '\0';
+	*ret_n = t.n;
+	return line;
 }
 
 static struct ats_slice

@@ -18,6 +18,10 @@ struct message {			/* pointers into the body */
 /* 0, or the JSON-RPC error code and why; id is set as far as it was found. */
 int message_read(const char *body, size_t n, struct message *ret, const char **ret_why);
 
+/* Of JSON, as one line: where it has a line break, outside of strings, is a space. The caller's to
+ * free; NULL without memory. */
+char *message_line(struct ats_slice json, size_t *ret_n);
+
 /* What a line of the engine is: an answer to an id, a request, or a notification. */
 struct said {
 	struct ats_slice id;		/* raw; p == NULL: a notification */

@@ -322,6 +322,13 @@ session_end(struct session *s)
 void
 session_note(struct session *s, const struct message *m)
 {
+	size_t n;
+	char *line = message_line(m->whole, &n);
+
 	/* Before it is up there is nothing that a notification could be about. */
-	link_send(s->way, m->whole.p, m->whole.n);
+	if (line != NULL)
+		link_send(s->way, line, n);
+	free(line);
+	if (m->method.p != NULL && ats_json_key_is(m->method, "notifications/cancelled"))
+		exchange_cancelled(s, m->params);
 }

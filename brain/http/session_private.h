@@ -56,6 +56,8 @@ void exchanges_send(struct session *s);
 /* Those that never left for brain with this status; the others may have run, and hear that. */
 void exchanges_fail(struct session *s, int status, const char *why);
 void exchange_answered(struct session *s, const struct said *said, struct ats_slice line);
+/* The client has taken back what params name; the engine was told. */
+void exchange_cancelled(struct session *s, struct ats_slice params);
 void exchange_progress(struct session *s, const struct said *said, struct ats_slice line);
 /* A request of the engine's to the client. */
 void exchange_asked(struct session *s, struct ats_slice line);

@@ -15,6 +15,7 @@ from http_client import Client, Connection, Modern, Server
 
 MIB = 1 << 20
 BIG = "x" * MIB
+SEEN = []       # methods that came to the engine
 
 
 class Quiet(Connection):
@@ -31,6 +32,7 @@ class Quiet(Connection):
 
 def script(door, m):
     """The engine: a method's name says what it does."""
+    SEEN.append(m["method"])
     if m["method"] == "initialize":
         door.result(m, protocolVersion=m["params"]["protocolVersion"])
     elif m["method"] == "flood":
@@ -53,7 +55,12 @@ def script(door, m):
                      b'"io.modelcontextprotocol/subscriptionId":"none"}}}'):
             door.say(line)
         door.result(m, ok=True)
-    elif "id" in m:
+    elif m["method"] == "progress":
+        door.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": m["params"]["_meta"]["progressToken"], "progress": 1,
+            "message": BIG * 24}})
+        door.result(m)
+    elif "id" in m and m["method"] != "silent":
         door.result(m, **({"text": BIG * 8} if m["method"] == "big" else {}))
 
 
@@ -128,6 +135,63 @@ def _(home):
     ats.check(rest(listener) < 40 * MIB and rest(modern.conn) < 40 * MIB, "what had left")
     ats.check(c.post("ping", {}).status == 200, "the others")
     ats.check(ats.SANITIZED or rss(server) < 160, "%d MiB" % rss(server))
+
+
+@ats.test("an answer behind more than a stream may hold ends it, and only it")
+def _(home):
+    server = serve(home)
+    other = Modern(server)
+    ats.check(other.ask("ping").status == 200, "it is there")
+    before = fds(server)
+    for path in ("/mcp", "/mcp?session=one"):
+        m = Modern(server)
+        m.conn.close()
+        m.conn, m.path = Quiet(server), path
+        m.send("progress", meta={"progressToken": "p"})
+        ats.equal(m.conn.head()[1]["content-type"], "text/event-stream")
+        ats.check(rest(m.conn) < 24 * MIB, "what had left")
+    c = Client(server)
+    conn = Quiet(server)
+    conn.request(body=c.message("progress", {"_meta": {"progressToken": "p"}}),
+                 session=c.session)
+    ats.equal(conn.head()[1]["content-type"], "text/event-stream")
+    ats.check(rest(conn) < 24 * MIB, "of the other era")
+    c.close()
+    ats.until(lambda: fds(server) <= before + 2, "they are ended")
+    ats.check(other.ask("ping").status == 200, "the others")
+    ats.check(server.proc.poll() is None, "it lives")
+
+
+@ats.test("a notification of many lines is one for the engine, and has none of its own in it")
+def _(home):
+    c = Client(serve(home))
+    SEEN.clear()
+    body = b'{"jsonrpc":"2.0",\r\n"method":"notifications/many","params":[\n' \
+        b'{"jsonrpc":"2.0","id":77,"method":"smuggled"}\n]}'
+    ats.check(c.conn.ask(body=body, session=c.session).status == 202, "it is taken")
+    ats.check(c.post("ping", {}).status == 200, "the next one")
+    ats.equal(SEEN, ["notifications/many", "ping"])
+
+
+@ats.test("a request that is taken back gives its connection free")
+def _(home):
+    server = serve(home)
+    c, back = Client(server), Client(server)
+    back.session = c.session
+    for accept in ("application/json, text/event-stream", "application/json"):
+        message = c.message("silent", {})
+        c.conn.request(body=message, session=c.session, Accept=accept)
+        ats.until(lambda: "silent" in SEEN, "the engine has it")
+        SEEN.clear()
+        back.note("notifications/cancelled", {"requestId": message["id"]})
+        a = c.conn.answer()
+        ats.check(a.status == 200, a.status)
+        ats.equal((a.json()["id"], "error" in a.json()), (message["id"], True))
+        ats.check(c.post("ping", {}).status == 200, "it is used again")
+    # of what is not there, or is none
+    for params in ({"requestId": 99}, {"requestId": None}, {}):
+        back.note("notifications/cancelled", params)
+    ats.check(c.post("ping", {}).status == 200, "it goes on")
 
 
 @ats.test("an answer that is never taken ends its connection")
