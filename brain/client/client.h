@@ -75,6 +75,7 @@ void open_close_session(struct ats *a);
 /* Makes ats_fd readable after so many ms (0: at once). */
 void client_wake(struct ats *a, unsigned ms);
 bool client_watch(struct ats *a, int op, int fd, uint32_t events);
+void client_close(struct ats *a, int *fd);	/* one that is watched, perhaps */
 /* The session is lost for good: every call is answered. err may be &a->why. */
 void client_fail(struct ats *a, int code, const char *fmt, ...) ATS_PRINTF(3, 4);
 /* The connection is lost: a new one is made, calls go on over it. */

@@ -188,7 +188,7 @@ said_all(struct ats *a)
 	const char *p = a->said.data, *end = p + a->said.len, *nl;
 	bool found = false;
 
-	ats_fd_close(&a->opener);
+	client_close(a, &a->opener);
 	(void)ats_err_set(&a->why, ATS_E_NOENT, "atsctl did not say where the session is");
 	for (; p < end && !found; p = nl + 1) {
 		nl = memchr(p, '\n', (size_t)(end - p));
@@ -311,7 +311,7 @@ open_connect(struct ats *a)
 	}
 	/* A full backlog gives no event. */
 	n = errno == EAGAIN || errno == EINTR;
-	ats_fd_close(&a->sock);
+	client_close(a, &a->sock);
 	if (n != 0)
 		client_wake(a, CONNECT_AGAIN_MS);
 	else

@@ -27,6 +27,16 @@ client_watch(struct ats *a, int op, int fd, uint32_t events)
 	return epoll_ctl(a->epoll, op, fd, &ev) == 0;
 }
 
+/* A child of the program's that was forked meanwhile may hold it, too: to close it does not take it
+ * out, and a dead one would wake us for ever. */
+void
+client_close(struct ats *a, int *fd)
+{
+	if (*fd >= 0)
+		(void)client_watch(a, EPOLL_CTL_DEL, *fd, 0);
+	ats_fd_close(fd);
+}
+
 void
 client_wake(struct ats *a, unsigned ms)
 {
@@ -46,8 +56,8 @@ client_fail(struct ats *a, int code, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	(void)ats_err_set(&a->why, code, "%s", text);
-	ats_fd_close(&a->sock);
-	ats_fd_close(&a->opener);
+	client_close(a, &a->sock);
+	client_close(a, &a->opener);
 	a->state = CLIENT_FAILED;
 	client_wake(a, 0);	/* calls are answered from ats_process alone */
 }
@@ -55,7 +65,7 @@ client_fail(struct ats *a, int code, const char *fmt, ...)
 void
 client_lost(struct ats *a, const char *why)
 {
-	ats_fd_close(&a->sock);
+	client_close(a, &a->sock);
 	calls_unsent(a);
 	/* Whoever ends brain does not want another one for a runtime that asks nothing. */
 	if (a->state == CLIENT_OPEN && TAILQ_EMPTY(&a->calls))

@@ -172,6 +172,50 @@ START_TEST(session_leaves_signals_children_and_descriptors_alone)
 }
 END_TEST
 
+/* It has our end of a connection, which is over for us when brain has gone. */
+START_TEST(a_child_of_the_program_does_not_keep_it_awake)
+{
+	char atsctl[128];
+	struct ats_options o = { .size = sizeof(o), .url = "stdio", .workspace = "/",
+		.atsctl = atsctl };
+	struct ats_request q = { .size = sizeof(q), .name = "Bash", .input = "{}", .input_len = 2 };
+	struct seen seen = { 0 };
+	struct ats *a = NULL;
+	struct pollfd p = { .events = POLLIN };
+	pid_t door, child;
+	int hold[2], turns = 0;
+	char c;
+
+	(void)unit_tmp(top);
+	write_atsctl(atsctl);
+	door = start_door();
+	ck_assert_int_eq(ats_start(&o, &a), 0);
+	while (ats_state(a) == 0)
+		turn(a);
+	ck_assert_int_eq(ats_state(a), 1);
+	ck_assert_int_eq(pipe(hold), 0);
+	child = fork();
+	if (child == 0) {
+		close(hold[1]);
+		_exit((int)read(hold[0], &c, 1));
+	}
+	ck_assert_int_gt(child, 0);
+	for (int i = 0; i < CALLS; i++)
+		ck_assert_int_eq(ats_send_tool(a, &q, on_answer, &seen, NULL), 0);
+	while (seen.answers < CALLS)
+		turn(a);
+	ck_assert_int_eq(waitpid(door, NULL, 0), door);
+	turn(a);			/* the end of the connection */
+	for (p.fd = ats_fd(a); poll(&p, 1, 0) == 1 && turns < 100; turns++)
+		(void)ats_process(a);
+	ck_assert_int_lt(turns, 100);
+	ats_close(a);
+	close(hold[1]);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	close(hold[0]);
+}
+END_TEST
+
 /* No door: what is asked for is answered once, by ats_close at the latest. */
 START_TEST(close_answers_what_waits)
 {
@@ -246,4 +290,4 @@ START_TEST(arguments_that_cannot_be_are_refused)
 END_TEST
 
 ATS_UNIT_MAIN("client_session", session_leaves_signals_children_and_descriptors_alone,
-    close_answers_what_waits, arguments_that_cannot_be_are_refused)
+    a_child_of_the_program_does_not_keep_it_awake, close_answers_what_waits, arguments_that_cannot_be_are_refused)
