@@ -14,6 +14,7 @@
 #include "proto/brain.h"
 
 #define HOOKS_RUNNING_MAX 64
+#define HOOKS_OWED_MAX 1024u		/* with those that were refused, or have ended, and are not told */
 
 struct hook {
 	uint64_t number;		/* ours, never used twice */
@@ -73,10 +74,12 @@ order(struct vault *v, const struct hook *h, const struct ats_ipc_msg *m, struct
 void
 hooks_run(struct vault *v, struct ats_ipc_msg *m)
 {
-	struct hook *h = ats_calloc(1, sizeof(*h));
+	struct hook *h = v->nhooks < HOOKS_OWED_MAX ? ats_calloc(1, sizeof(*h)) : NULL;
 
+	/* One that asks and does not read what it is told would fill the memory. */
 	if (h == NULL) {
-		engine_kill(v, "no memory for what it asks for");
+		engine_kill(v, v->nhooks < HOOKS_OWED_MAX ? "no memory for what it asks for" :
+		    "it asks for more hooks than it hears of");
 		return;
 	}
 	h->number = ++v->hook_number;
