@@ -14,6 +14,8 @@
 
 #define GATEWAY_TOOLS_MAX 256u		/* of one gateway */
 #define GATEWAY_JSON_MAX (32u << 10)	/* what is told of one tool */
+#define GATEWAY_FILES_CALLS 128u	/* calls at a time whose files the vault has not yet */
+#define GATEWAY_FILES_BYTES (64u << 20)	/* these together; a quarter of both for one session */
 #define GATEWAY_JSON_SUM (640u << 10)	/* of all tools: they go to sandboxes in one frame */
 
 struct ats_json_w;
@@ -128,9 +130,9 @@ size_t gateway_waiting(const struct engine *e, uint64_t uid);
 size_t gateway_waiting_all(const struct engine *e);
 
 /* ---- files of arguments (gateway_files.c) -------------------------------------------------- */
-/* Reads those that a call of c->gateway names, in its session's sandbox, as Read would; then
- * gateway_go_on, or the end of c. Returns false where there are none, or what is wrong in err. */
-bool gateway_files_read(struct call *c, struct ats_err *err);
+/* Reads those that a call of c->gateway names, in its session's sandbox, as Read would. False:
+ * there are none. True: gateway_go_on follows, or the end of c, perhaps at once: c may be gone. */
+bool gateway_files_read(struct call *c);
 /* In memory, in the order of the tool's; borrowed. */
 size_t gateway_files(const struct call *c, const int **ret);
 /* Told, or not needed: closes them, ends what still reads. */
@@ -181,6 +183,7 @@ struct gateways {
 	TAILQ_HEAD(, gateway) all;
 	TAILQ_HEAD(, gateway_link) links;
 	TAILQ_HEAD(, asked) owed;		/* calls of which the vault must hear */
+	TAILQ_HEAD(, gateway_files) reading;	/* those whose files it must get */
 	size_t json_sum, early_bytes;
 };
 

@@ -200,7 +200,7 @@ gateway_submit(struct call *c)
 		rc = ats_err_set(&err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
 	if (rc < 0)
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
-	else if (!gateway_files_read(c, &err))
+	else if (!gateway_files_read(c))
 		gateway_go_on(c);
 }
 

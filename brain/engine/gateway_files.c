@@ -21,8 +21,11 @@
 
 #define STEP (64u << 10)
 #define WHY_MAX 512u
+#define FULL "the calls under way have too many files, or too large ones; call again when some " \
+	"of them have ended"
 
 struct gateway_files {
+	TAILQ_ENTRY(gateway_files) link;
 	struct call *c;			/* of the gateway's tool */
 	struct asker asker;		/* of the Read that runs */
 	size_t at;			/* of the tool's files: being read, or the next */
@@ -56,6 +59,26 @@ fail_text(struct gateway_files *f, int code, const char *why)
 	fail(f, code, why, strlen(why));
 }
 
+/* Whether all that are under way, and those of its session, leave room for n bytes more of it. */
+static bool
+has_room(const struct gateway_files *f, uint64_t n)
+{
+	const struct gateway_files *o;
+	uint64_t all = n, own = n;
+	size_t calls = 0, own_calls = 0;
+
+	TAILQ_FOREACH(o, &f->c->e->gateways->reading, link) {
+		bool same = o->c->session == f->c->session;
+
+		all += o->bytes;
+		calls++;
+		own += same ? o->bytes : 0;
+		own_calls += same;
+	}
+	return calls <= GATEWAY_FILES_CALLS && own_calls <= GATEWAY_FILES_CALLS / 4 &&
+	    all <= GATEWAY_FILES_BYTES && own <= GATEWAY_FILES_BYTES / 4;
+}
+
 /* ---- the bytes ----------------------------------------------------------------------- */
 
 /* What the pipe has now. */
@@ -66,6 +89,10 @@ drain(struct gateway_files *f)
 	ssize_t n = 0;
 
 	while (f->code == 0 && f->pipe >= 0 && (n = ats_fd_read(f->pipe, buf, sizeof(buf))) > 0) {
+		if (!has_room(f, (uint64_t)n)) {
+			fail_text(f, ATS_E_FULL, FULL);
+			break;
+		}
 		f->bytes += (uint64_t)n;
 		if (f->bytes > f->c->e->set.file_bytes) {
 			(void)snprintf(why, sizeof(why), "the files of a call may have %llu bytes "
@@ -227,10 +254,11 @@ on_next(evutil_socket_t fd, short what, void *arg)
 }
 
 bool
-gateway_files_read(struct call *c, struct ats_err *err)
+gateway_files_read(struct call *c)
 {
 	struct gateway_files *f;
-	int rc = 0;
+	struct ats_err err = { 0 };
+	int rc;
 
 	if (c->gateway->nfiles == 0)
 		return false;
@@ -244,13 +272,16 @@ gateway_files_read(struct call *c, struct ats_err *err)
 	f->pipe = -1;
 	f->asker = (struct asker){ .answer = on_answer, .progress = on_progress, .owner = f };
 	TAILQ_INIT(&f->asker.waiters);
+	TAILQ_INSERT_TAIL(&c->e->gateways->reading, f, link);
 	c->files = f;
 	c->deadline_us = 0;		/* that of the Read counts */
 	f->next = event_new(c->e->base, -1, 0, on_next, f);
-	rc = f->next == NULL ? ats_err_set(err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM)) :
-	    next_file(f, err);
+	if (f->next == NULL)
+		rc = ats_err_set(&err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
+	else
+		rc = has_room(f, 0) ? next_file(f, &err) : ats_err_set(&err, ATS_E_FULL, FULL);
 	if (rc < 0)
-		end_call(f, err->code, err->text);
+		end_call(f, err.code, err.text);
 	return rc != 0;
 }
 
@@ -268,6 +299,7 @@ gateway_files_done(struct call *c)
 
 	if (f == NULL)
 		return;
+	TAILQ_REMOVE(&c->e->gateways->reading, f, link);
 	c->files = NULL;
 	call_asker_gone(&f->asker);
 	close_pipe(f);

@@ -35,6 +35,7 @@ gateways_new(struct engine *e)
 	TAILQ_INIT(&g->all);
 	TAILQ_INIT(&g->links);
 	TAILQ_INIT(&g->owed);
+	TAILQ_INIT(&g->reading);
 	g->by_name = ats_map_new(TOOLS_IN_ALL);
 	if (g->by_name == NULL) {
 		free(g);

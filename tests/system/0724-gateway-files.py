@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import upstream
+from terminal import Terminal
 
 SCRIPT = """#!/bin/sh
 cat; echo
@@ -99,9 +100,12 @@ def _(home):
     ats.equal(json.loads(one[6]), {"f": want})
     home.write("out/report.bin", b"another")
     os.unlink(path)
-    out = home.ctl("approvals", code=0).stdout.decode()
-    ats.contains(out, "box__ask")
-    home.vault().ask("APPROVE", one[0], sha256(one[6].encode()), "terminal")
+    person = Terminal(home, ats.program("atsctl"), "approve", one[0])
+    for part in ("out/report.bin", want["sha256"], str(len(data))):
+        person.expect(part.encode())
+    person.expect(rb"\[y/N\] $")
+    person.type("y\n")
+    person.end(0)
     got = text(mcp.answer(i)["result"])
     ats.equal(json.loads(got.split("\n")[0]), {"f": want})
     ats.contains(got, sha256(data))
@@ -190,8 +194,10 @@ def _(home):
     home.write("good", b"good")
     ats.contains(mcp.text("box__send", f="good"), sha256(b"good"))
     # It never came to a decision: no line of it.
-    with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
-        ats.equal([x["event"] for x in map(json.loads, f)], ["ordered", "ended"])
+    def events():
+        with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
+            return [x["event"] for x in map(json.loads, f)]
+    ats.until(lambda: events() == ["ordered", "ended"], "one call alone")
 
 
 @ats.test("a call that is cancelled while its file is read starts nothing, nor one of a closed session")
@@ -212,6 +218,12 @@ def _(home):
     r = mcp.answer(i)["result"]
     ats.check(r["isError"], r)
     ats.contains(text(r), "private")
+    many = [send(mcp, "box__send", f="slow") for _ in range(33)]
+    ats.until(lambda: len(waiting(home)) == 32, "a session's share of them")
+    ats.contains(text(mcp.answer(many[32])["result"]), "too many files")
+    for i in many[:32]:
+        mcp.notify("notifications/cancelled", {"requestId": i})
+    ats.until(lambda: not waiting(home), "nothing waits")
     i = send(mcp, "box__send", f="slow")
     home.vault().ask("CLOSE_SESSION", the_one(home)[3])
     ats.check(mcp.answer(i).get("result", {"isError": True})["isError"])
