@@ -229,6 +229,25 @@ def _(home):
     ats.check(mcp.answer(i).get("result", {"isError": True})["isError"])
 
 
+@ats.test("an engine that ends while a file is read: it did not start, and is asked for again")
+def _(home):
+    mcp = up(home, permissions={"ask": ["Read(slow)"]})
+    home.write("slow", b"x")
+    i = send(mcp, "box__send", f="slow")
+    first = the_one(home)
+    engine, = ats.find(home.brain_pid(), "ats-engine")
+    os.kill(engine, signal.SIGKILL)
+    ats.wait_gone([engine], 10)
+    ats.until(lambda: [w[0] for w in waiting(home)] not in ([], [first[0]]), "it is asked again")
+    ats.until(lambda: len(waiting(home)) == 1, "once")
+    one = the_one(home)
+    home.vault().ask("APPROVE", one[0], sha256(one[6].encode()), "terminal")
+    ats.contains(text(mcp.answer(i)["result"]), sha256(b"x"))
+    with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
+        ats.equal([x["event"] for x in map(json.loads, f) if x["tool"] == "box__send"][:1],
+                  ["ordered"])
+
+
 ASK = """import json, os, subprocess, sys
 c = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
 p = subprocess.Popen([c["command"], *c.get("args", [])], env={**os.environ, **c.get("env", {})},
