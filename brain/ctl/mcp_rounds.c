@@ -406,7 +406,7 @@ hold(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice line)
 
 	if (held == NULL)
 		return -ATS_E_NOMEM;
-	for (y = TAILQ_FIRST(&r->all); y != NULL && line.n > ROUNDS_HELD_MAX - r->held; y = next) {
+	for (y = TAILQ_FIRST(&r->all); y != NULL && r->held + line.n > ROUNDS_HELD_MAX; y = next) {
 		next = TAILQ_NEXT(y, link);
 		if (y->held != NULL)
 			round_free(r, y);

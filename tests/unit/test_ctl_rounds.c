@@ -241,10 +241,20 @@ START_TEST(a_round_asks_decides_once_and_gives_the_answer_by_the_last_id)
 }
 END_TEST
 
+static void
+answer_long(struct rig *g, int id, size_t n)
+{
+	char *line = malloc(n + 64);
+	int head = snprintf(line, 64, "{\"id\":%d,\"result\":\"", id);
+
+	memset(line + head, 'x', n);
+	(void)strcpy(line + head + n, "\"}");
+	ck_assert_int_eq(from_engine(g, line), 1);
+	free(line);
+}
+
 START_TEST(held_answers_are_bounded_and_rounds_are_too)
 {
-	size_t n = ROUNDS_HELD_MAX / 3;
-	char *line = malloc(n + 64);
 	char id[32];
 	struct rig g;
 
@@ -259,15 +269,16 @@ START_TEST(held_answers_are_bounded_and_rounds_are_too)
 	}
 	ck_assert_uint_eq(g.rounds.n, ROUNDS_MAX);
 	for (int i = 0; i < 4; i++) {
-		int head = snprintf(line, 64, "{\"id\":%d,\"result\":\"", i);
-
-		memset(line + head, 'x', n);
-		(void)strcpy(line + head + n, "\"}");
-		ck_assert_int_eq(from_engine(&g, line), 1);
+		answer_long(&g, i, ROUNDS_HELD_MAX / 3);
 		ck_assert_uint_le(g.rounds.held, ROUNDS_HELD_MAX);
 	}
 	ck_assert_uint_eq(g.rounds.n, ROUNDS_MAX - 2);
-	free(line);
+	/* One that is longer than all may be is alone, and no licence for the next. */
+	answer_long(&g, 4, ROUNDS_HELD_MAX);
+	ck_assert_uint_eq(g.rounds.n, ROUNDS_MAX - 4);
+	answer_long(&g, 5, 1);
+	ck_assert_uint_le(g.rounds.held, 64);
+	ck_assert_uint_eq(g.rounds.n, ROUNDS_MAX - 5);
 	end(&g);
 }
 END_TEST
