@@ -69,7 +69,8 @@ start_atsctl(struct ats *a, const char *const *argv, int out)
 	env[n++] = url;
 	env[n] = NULL;
 	if (!find_atsctl(a, path))
-		return ats_err_set(&a->why, ATS_E_NOENT, "atsctl is not %s; install it, or name it",
+		return ats_err_set(&a->why, ATS_E_NOENT, "atsctl is not %s; install it, "
+		    "or name its absolute path",
 		    a->atsctl != NULL ? a->atsctl : "in " ATS_BINDIR " or in PATH");
 	return ats_child_start(&child, &none, NULL, &a->why);
 }

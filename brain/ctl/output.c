@@ -89,6 +89,18 @@ fail_json(int exit_code, const char *code, const char *text)
 	ats_buf_done(&b);
 }
 
+/* Lines in one, as a text of somebody else's could else look like another message of ours. */
+static void
+write_joined(FILE *f, const char *s)
+{
+	for (const char *end; *s != '\0'; s = end + strspn(end, "\n")) {
+		end = s + strcspn(s, "\n");
+		out_safe(f, s, (size_t)(end - s));
+		if (end[strspn(end, "\n")] != '\0')
+			(void)fputs("; ", f);
+	}
+}
+
 static int ATS_PRINTF(3, 0)
 fail(int exit_code, const char *code, const char *fmt, va_list ap)
 {
@@ -101,7 +113,7 @@ fail(int exit_code, const char *code, const char *fmt, va_list ap)
 		return exit_code;
 	}
 	(void)fputs("atsctl: ", stderr);
-	out_safe(stderr, text, strlen(text));
+	write_joined(stderr, text);
 	(void)fputc('\n', stderr);
 	return exit_code;
 }

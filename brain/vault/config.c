@@ -253,6 +253,16 @@ config_load(struct config *ret, const char *path, const struct ats_places *place
 	return rc;
 }
 
+/* Whether ats-http, which looks closer when it starts, will not take it for certain. */
+static bool
+is_no_token(const char *path)
+{
+	struct stat st;
+
+	return path[0] != '\0' && (lstat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (st.st_mode & 077) != 0);
+}
+
 const char *
 config_warning(const struct config *c, size_t n)
 {
@@ -269,6 +279,12 @@ config_warning(const struct config *c, size_t n)
 		{ c->allow_plain && !ats_addr_has_tls(&c->addr) && !ats_addr_is_local(&c->addr),
 		    "sandbox.allow_plain is true: whoever is between brain and its sandboxes can "
 		    "read and change all that passes" },
+		{ is_no_token(c->http_token_file), "http.token_file is not there, or others may "
+		    "read it, so ats-http will not start: (umask 077; openssl rand -hex 32 > FILE) "
+		    "makes one" },
+		{ is_no_token(c->http_metrics_token_file), "http.metrics_token_file is not there, "
+		    "or others may read it, so ats-http will not start: (umask 077; openssl rand "
+		    "-hex 32 > FILE) makes one" },
 	};
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(all); i++)

@@ -118,7 +118,7 @@ def denies(home):
     # exec is a Bash.
     r = home.ctl("exec", "--", "sh", "-c", "echo forbidden; touch made")
     ats.check(r.returncode != 0, "it ran")
-    ats.contains(r.stderr.decode(), "not this")
+    ats.contains(r.stderr.decode(), "not this; It was not run.\n")
     ats.equal(os.listdir(home.ws), [])
     ats.equal(home.ctl("exec", "--", "echo", "a b", code=0).stdout, b"a b\n")
 

@@ -66,11 +66,13 @@ def _(home):
     token, http = section(home)
     os.chmod(http["token_file"], 0o644)
     home.configure({"http": http})
+    ats.contains(home.ctl("config", "check", code=0).stderr.decode(), "warning: http.token_file")
     home.start()
     ats.until(lambda: "chmod 600" in status(home).get("why", ""), "why")
     ats.check("chmod 600" in home.ctl("status", code=0).stdout.decode(), "for people")
     ats.until(lambda: status(home)["starts"] >= 2, "another try")
     os.chmod(http["token_file"], 0o600)
+    ats.equal(home.ctl("config", "check", code=0).stderr, b"")
     ats.check("why" not in listening(home), "it is in order again")
     ats.check(status(home)["starts"] < 12, "no pause between its starts")
 

@@ -27,7 +27,7 @@ function findAtsctl(asked) {
   const found = places.find(isExecutable);
   if (found === undefined)
     throw new AtsError('open', `atsctl is not ${asked ?? 'in /usr/local/bin or in PATH'}; ` +
-        'install it, or name it');
+        'install it, or name its absolute path');
   return found;
 }
 
