@@ -290,4 +290,5 @@ START_TEST(arguments_that_cannot_be_are_refused)
 END_TEST
 
 ATS_UNIT_MAIN("client_session", session_leaves_signals_children_and_descriptors_alone,
-    a_child_of_the_program_does_not_keep_it_awake, close_answers_what_waits, arguments_that_cannot_be_are_refused)
+    a_child_of_the_program_does_not_keep_it_awake, close_answers_what_waits,
+    arguments_that_cannot_be_are_refused)
