@@ -197,10 +197,13 @@ $(O)/pic/%.o: %.c | $(PROBED)
 link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(1) -o $@ $(filter %.o,$^) $(2) 2> $@.said; rc=$$?; \
 	grep -Ev '$(STATIC_GLIBC)' $@.said >&2; rm -f $@.said; exit $$rc
 
+# What is linked, for the bill of materials as well.
+LIBS_BRAIN := $(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_PCRE)
+LIBS_ENGINE := $(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE)
 $(O)/ats-brain: $(addprefix $(O)/,$(BRAIN_O))
-	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_PCRE))
+	$(call link,,$(LIBS_BRAIN))
 $(O)/ats-engine: $(addprefix $(O)/,$(ENGINE_O))
-	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE))
+	$(call link,,$(LIBS_ENGINE))
 $(O)/ats-gateway: $(addprefix $(O)/,$(GATEWAY_O))
 	$(call link,,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_CURL))
 $(O)/ats-http: $(addprefix $(O)/,$(HTTP_O))

@@ -285,8 +285,8 @@ SBOM := $(BUILD)/dist/agent-tool-server-$(VERSION).spdx.json
 sbom: $(PROGRAMS)
 	@mkdir -p $(dir $(SBOM))
 	$(Q)SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} packaging/sbom $(VERSION) \
-		$(BUILD)/ats-brain=$(call libs,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_JSON) $(LIBS_CONFINE) $(LIBS_CRYPTO) $(LIBS_PCRE)) \
-		$(BUILD)/ats-engine=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE) $(LIBS_PCRE)) \
+		$(BUILD)/ats-brain=$(call libs,$(LIBS_BRAIN)) \
+		$(BUILD)/ats-engine=$(call libs,$(LIBS_ENGINE)) \
 		$(BUILD)/ats-gateway=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_CURL)) \
 		$(BUILD)/ats-http=$(call libs,$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_CRYPTO)) \
 		$(BUILD)/ats-hands=$(call libs,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_PCRE) $(LIBS_CONFINE) $(LIBS_TLS)) \

@@ -14,8 +14,8 @@
 #include "proto/brain.h"
 
 #define HOOKS_RUNNING_MAX 64
-#define HOOKS_OWED_MAX \
-	1024u /* with those that were refused, or have ended, and are not told */
+/* With those that were refused, or have ended, and are not told. */
+#define HOOKS_OWED_MAX 1024u
 
 struct hook {
 	uint64_t number;		/* ours, never used twice */

@@ -8,7 +8,7 @@ CONFORM_O := $(addprefix tests/conformance/,fixtures.o jobs.o rounds.o wrap.o)
 CONFORM_WRAPS := toolset_write mcp_tools_call mcp_discover rpc_line client_free
 $(CONFORM)/ats-engine: $(addprefix $(O)/,$(ENGINE_O) $(CONFORM_O))
 	@mkdir -p $(@D)
-	$(call link,$(CONFORM_WRAPS:%=-Wl$(comma)--wrap=%),$(LIBS_EVENT) $(LIBS_CONFINE) $(LIBS_TLS) $(LIBS_SQLITE))
+	$(call link,$(CONFORM_WRAPS:%=-Wl$(comma)--wrap=%),$(LIBS_ENGINE))
 CONFORM_PROGRAMS := $(patsubst $(BUILD)/%,$(CONFORM)/%,$(filter-out %/ats-engine,$(PROGRAMS)))
 $(CONFORM_PROGRAMS): $(CONFORM)/%: $(BUILD)/%
 	@mkdir -p $(@D)
