@@ -259,7 +259,7 @@ $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.h
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -Wall -Wextra -static -o $@ $<
 
 # One tool, no confinement: what the tool itself costs.
-$(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(FS_O) $(MATCH_O) \
+$(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(HOOKS_O) $(FS_O) $(MATCH_O) \
 	hands/registry.o tests/bench/toolrun.o)
 	@mkdir -p $(@D)
 	$(call link,$(STATIC),$(LIBS_PCRE) $(LIBS_CRYPTO) -lpthread)
