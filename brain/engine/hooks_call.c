@@ -5,6 +5,7 @@
  * by the others again, so that a repository can only make it stricter. */
 #include "brain/engine/hooks.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,28 @@ hooks_tool_name(const struct call *c, char *out, size_t size)
 
 /* ---- what they say before ------------------------------------------------------------------ */
 
+/* By an engine before this one. */
+static bool
+may_have_run(const struct call *c)
+{
+	return c->attempt > 0 && c->journaled;
+}
+
+static void ATS_PRINTF(3, 4)
+stop(struct call *c, int code, const char *fmt, ...)
+{
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (may_have_run(c))
+		call_finish_unknown(c, code, text);
+	else
+		call_fail(c, OUTCOME_NOT_STARTED, code, "not started: %s", text);
+}
+
 static void
 deny(struct call *c, struct hook_verdict *v)
 {
@@ -47,6 +70,10 @@ deny(struct call *c, struct hook_verdict *v)
 	    (int)v->reason.len, v->reason.data, v->reason.len > 0 ? "\n" : "no reason was given. ");
 	ats_log(ATS_LOG_INFO, "a hook refused a call", "session=%s call=c-%llu tool=%s",
 	    c->session->id, (unsigned long long)c->id, call_tool_name(c));
+	if (may_have_run(c)) {
+		call_finish_unknown(c, ATS_E_DENIED, text.data);
+		return;
+	}
 	o.payload = (struct ats_slice){ text.data, text.len };
 	call_finish(c, &o);
 }
@@ -138,8 +165,7 @@ go_on(struct call *c, enum hook_side side, const struct hook_verdict *v)
 
 	c->state = CALL_QUEUED;
 	if (v->input.len > 0 && rewrite(c, &v->input) < 0) {
-		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_FIELD, "not started: a hook has rewritten "
-		    "it into what it cannot be");
+		stop(c, ATS_E_FIELD, "a hook has rewritten it into what it cannot be");
 		return;
 	}
 	if (v->decision == ATS_HOOK_ASK && !c->permitted)
@@ -201,14 +227,13 @@ start_before(struct call *c, enum hook_side side, const char *name)
 		return;
 	c->state = CALL_QUEUED;
 	/* Those that could not be asked have not agreed. */
-	call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: the hooks that would have to "
-	    "agree cannot be run: %s", err.text);
+	stop(c, err.code, "the hooks that would have to agree cannot be run: %s", err.text);
 }
 
 static bool
 is_hooked(const struct call *c)
 {
-	return !c->validate && c->session != NULL && c->input != NULL && c->attempt == 0;
+	return !c->validate && c->session != NULL && c->input != NULL;
 }
 
 bool
@@ -217,6 +242,8 @@ hooks_before(struct call *c)
 	char name[ATS_GATEWAY_TOOL_MAX + 8];
 	const char *tool = hooks_tool_name(c, name, sizeof(name));
 
+	/* One that an engine before this one has sent comes with what its client wrote, which no
+	 * hook has seen here. */
 	if (c->hooked_host || !is_hooked(c) ||
 	    !hooks_wanted(c->e, HOOK_HOST, NULL, ATS_HOOK_PRE_TOOL_USE, tool))
 		return false;
@@ -229,7 +256,7 @@ hooks_before_send(struct call *c)
 {
 	char name[ATS_GATEWAY_TOOL_MAX + 8];
 
-	if (c->hooked_box || !is_hooked(c) ||
+	if (c->hooked_box || !is_hooked(c) || c->attempt > 0 ||
 	    !hooks_wanted(c->e, HOOK_BOX, c->box, ATS_HOOK_PRE_TOOL_USE, ""))
 		return false;
 	start_before(c, HOOK_BOX, hooks_tool_name(c, name, sizeof(name)));
@@ -403,8 +430,8 @@ hooks_call_cancel(struct call *c)
 	if (c->held != NULL)
 		finish_held(c);
 	else
-		call_fail(c, OUTCOME_NOT_STARTED, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
-		    "%s before it started", c->timed_out ? "timed out" : "cancelled");
+		stop(c, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED, "%s before it started",
+		    c->timed_out ? "timed out" : "cancelled");
 }
 
 void

@@ -61,6 +61,7 @@ class Engine:
         self.home = home
         self.rules = rules
         self.settings = settings
+        self.hooks = []         # the values of HOOK, for the next engine
         self.runtime = os.path.join(home.run, "ats")
         self.state = os.path.join(home.state, "ats")
         self.dir = os.path.join(self.state, "engine")
@@ -100,6 +101,8 @@ class Engine:
         self.tell("SETTINGS", "".join("%s=%s\n" % kv for kv in self.settings.items()), self.dir)
         for effect, rule in self.rules:
             self.tell("RULE", {"allow": 1, "ask": 2, "deny": 3}[effect], rule)
+        for h in self.hooks:
+            self.tell("HOOK", *h)
         for s in self.sessions:
             self.tell("SESSION", *s)
         for b in alive:

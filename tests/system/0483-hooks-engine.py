@@ -81,6 +81,36 @@ def one(out=b"", err=b"", **more):
             "blocks": False, **more}
 
 
+@ats.test("what an engine before this one sent goes by the hooks when it is asked for again")
+def _(home):
+    r = Rig(home, hooks=[(PRE, "Write")])
+    r.e.hooks = [(0, PRE, 60000, "Write", 0)]
+    asked = {"file_path": home.ws + "/f", "content": "asked for"}
+    made = {"file_path": home.ws + "/f", "content": "rewritten"}
+    rewrites = json.dumps({"hookSpecificOutput": {"updatedInput": made}}).encode()
+    for key, says, want in (("k", {"out": rewrites}, "done"),
+                            ("l", {"exit": 2, "err": b"not now"}, "unknown")):
+        r.bash(tool="Write", arguments=asked, call_id=key)
+        r.ended(r.run_hook(), out=rewrites)
+        ats.equal(r.h.call().json["input"], made)
+        r.e.restart()
+        r.h.close()
+        r.d = r.e.door(r.s)
+        nr = r.bash(tool="Write", arguments=asked, call_id=key)
+        r.h = r.e.hands(r.b)
+        hook = r.run_hook()
+        ats.equal(hook[2]["tool_input"], asked)
+        r.ended(hook, **says)
+        if want == "done":
+            f = r.h.call()
+            ats.equal((f.json["input"], f.json["attempt"]), (made, 1))
+            r.h.result(f, b"ok")
+        a = r.d.answer(nr)["result"]
+        ats.equal(a["outcome"], want)
+        if want == "unknown":
+            ats.contains(a["content"][0]["text"], "not now")
+
+
 @ats.test("how long hooks took, and how each ended, can be seen")
 def _(home):
     r = Rig(home, hooks=[(PRE, "Bash"), (POST, "Bash")])
