@@ -285,7 +285,8 @@ read_event(struct reading *r, struct ats_slice key, const struct ats_json_val *l
 
 	r->group = r->nr = 0;
 	if (!ats_hook_event_find(key.p, key.n, &r->event))
-		return wrong(r, "%.*s: unknown event, or one of which we never hear",
+		return wrong(r, "%.*s: unknown event, or one of which we never hear; "
+		    "docs/HOOKS.md has all",
 		    (int)(key.n < 60 ? key.n : 60), key.p);
 	if (list->type != ATS_JSON_ARRAY)
 		return wrong(r, "%s must be an array", ats_hook_event_rows[r->event].name);
