@@ -155,7 +155,7 @@ answer(struct conn *c)
 	c->state = ANSWER;
 	conn_wait(c, 0);
 	/* The next one waits; but the peer's end must be seen. */
-	if (c->in.len > 0)
+	if (c->in.len > HTTP_HEAD)
 		conn_read_on(c, false);
 	if (c->req.metrics)
 		metrics_request(c->h->scraped, c);
@@ -279,8 +279,13 @@ on_data(struct conn *c, size_t n)
 		if (c->lingered > LINGER_BYTES)
 			conn_drop(c);
 		break;
+	case STREAM:			/* nothing is served behind it */
+	case LAST:
+		ats_buf_reset(&c->in);
+		break;
 	default:			/* the next request waits */
-		conn_read_on(c, false);
+		if (c->in.len > HTTP_HEAD)
+			conn_read_on(c, false);
 		break;
 	}
 }

@@ -194,6 +194,28 @@ def _(home):
     ats.check(c.post("ping", {}).status == 200, "it goes on")
 
 
+@ats.test("the end of a client is seen behind what it has sent too early")
+def _(home):
+    server = serve(home)
+    c, m = Client(server), Modern(server)
+    ats.check(m.ask("ping").status == 200, "it is there")
+    before = fds(server)
+    listener = server.connect()
+    listener.request("GET", session=c.session)
+    ats.check(listener.head()[0] == 200, "it listens")
+    listener.send(b"x" * 100000)
+    other = Modern(server)
+    other.send("silent")
+    other.conn.send(b"POST /mcp HTTP/1.1\r\n")
+    ats.until(lambda: "silent" in SEEN, "the engine has it")
+    SEEN.clear()
+    listener.close()
+    other.close()
+    ats.until(lambda: fds(server) == before, "both are ended")
+    ats.until(lambda: "notifications/cancelled" in SEEN, "it is taken back")
+    ats.check(m.ask("ping").status == 200, "the others")
+
+
 @ats.test("an answer that is never taken ends its connection")
 def _(home):
     server = serve(home, "--write-seconds", "1")
