@@ -144,6 +144,8 @@ keeper_main(const struct ats_hook *h, const char *workspace, const int from[3], 
 	if (signals < 0)
 		_exit(CANNOT_RUN);
 	if (start(h, workspace, fds, &hook, &err) < 0) {
+		/* What it is the engine has chosen: it must not hold one that no signal ends. */
+		(void)!ats_fd_nonblock(fds[2], true);
 		(void)!ats_fd_write_all(fds[2], err.text, strlen(err.text));
 		_exit(CANNOT_RUN);
 	}
