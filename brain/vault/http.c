@@ -182,9 +182,10 @@ on_started(struct http_door *h, const struct ats_ipc_msg *m)
 static void
 on_exited(struct http_door *h, const struct ats_ipc_msg *m)
 {
+	/* Behind its last word, which may have come with its end, m is another message. */
+	uint64_t code = m->u[1], sig = m->u[2];
 	char why[120];
 
-	/* Its last word may have come with its end. */
 	if (h->rd != NULL)
 		on_readable(h->fd, EV_READ, h);
 	hang_up(h);
@@ -196,8 +197,7 @@ on_exited(struct http_door *h, const struct ats_ipc_msg *m)
 	if (h->v->stopping)
 		return;
 	(void)snprintf(why, sizeof(why), "it ended with %s %llu; see brain.log",
-	    m->u[2] != 0 ? "signal" : "code",
-	    (unsigned long long)(m->u[2] != 0 ? m->u[2] : m->u[1]));
+	    sig != 0 ? "signal" : "code", (unsigned long long)(sig != 0 ? sig : code));
 	if (!h->told)
 		fail(h, ATS_E_EOF, why);
 	again_later(h);

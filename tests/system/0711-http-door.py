@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ats
 import http_client
 from http_client import Client, Place
+from vault_rig import VaultRig
 
 
 def section(home, **more):
@@ -75,6 +76,23 @@ def _(home):
     ats.equal(home.ctl("config", "check", code=0).stderr, b"")
     ats.check("why" not in listening(home), "it is in order again")
     ats.check(status(home)["starts"] < 12, "no pause between its starts")
+
+
+@ats.test("one that a signal ends before it listens is told so")
+def _(home):
+    _, http = section(home)
+    rig = VaultRig(home, {"http": http})
+    path = os.path.join(rig.bin, "ats-http")
+    with open(path + ".new", "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nkill -9 $$\n")
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+    def ends():
+        with open(home.log_path, encoding="utf-8", errors="replace") as f:
+            return [line for line in f if "ats-http failed" in line and "it ended with" in line]
+    ats.until(lambda: len(ends()) > 2, "it ends, and again")
+    ats.check(all("it ended with signal 9;" in line for line in ends()), ends())
 
 
 @ats.test("off when nothing is said; what is said must be right")
