@@ -67,8 +67,8 @@ conn_on_writable(evutil_socket_t fd, short what, void *arg)
 	write_out(arg);
 }
 
-/* Whoever says something goes on with what asked for it, which conn_drop would tell that
- * it is over: so that is for a turn of its own, too. */
+/* Whoever says something goes on with what asked for it, which conn_drop would tell that it is
+ * over: so that is for a turn of its own, too. */
 static void
 give_up(struct conn *c)
 {

@@ -274,9 +274,8 @@ exchange_answered(struct session *s, const struct said *said, struct ats_slice l
 	exchange_drop(x);
 }
 
-/* The engine says no more about it: whoever only takes it back, and keeps the connection,
- * would keep it for ever. That this comes a client that has moved on may ignore (MCP,
- * Cancellation). */
+/* The engine says no more about it: whoever only takes it back, and keeps the connection, would
+ * keep it for ever. That this comes a client that has moved on may ignore (MCP, Cancellation). */
 void
 exchange_cancelled(struct session *s, struct ats_slice params)
 {

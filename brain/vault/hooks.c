@@ -14,8 +14,7 @@
 #include "proto/brain.h"
 
 #define HOOKS_RUNNING_MAX 64
-/* With those that were refused, or have ended, and are not told. */
-#define HOOKS_OWED_MAX 1024u
+#define HOOKS_OWED_MAX 1024u		/* with those that ended and are not told yet */
 
 struct hook {
 	uint64_t number;		/* ours, never used twice */
