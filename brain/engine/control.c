@@ -17,6 +17,7 @@
 #include "brain/engine/observe.h"
 #include "brain/engine/hooks.h"
 #include "brain/engine/rpc.h"
+#include "brain/engine/provider.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -127,6 +128,8 @@ write_box(struct ats_json_w *w, const struct sandbox *box)
 	ats_json_w_u64(w, "calls_running", ats_map_count(box->sent));
 	ats_json_w_u64(w, "calls_waiting", box->nqueue);
 	ats_json_w_u64(w, "losses", box->losses);
+	if (provider_script(box->e) != NULL)
+		ats_json_w_u64(w, "warm", provider_warm(box));
 	if (box->state == SANDBOX_READY)
 		ats_json_w_u64(w, "up_ms", (ats_clock_us() - box->ready_us) / 1000);
 	if (box->last_error[0] != '\0')

@@ -311,6 +311,12 @@ provider_used(struct sandbox *box)
 	d->warming = build(d, on_warmed);
 }
 
+size_t
+provider_warm(const struct sandbox *box)
+{
+	return box->provided == NULL ? 0 : box->provided->nwarm;
+}
+
 bool
 provider_unused(struct sandbox *box)
 {

@@ -6,6 +6,7 @@
 #ifndef ATS_ENGINE_PROVIDER_H
 #define ATS_ENGINE_PROVIDER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -25,6 +26,10 @@ bool provider_tries_on(struct sandbox *box);
 void provider_lost(struct sandbox *box, bool ends);
 /* It is in use: keeps the others warm. Called now and then. */
 void provider_used(struct sandbox *box);
+/* How many are ready for when it is lost. */
+size_t provider_warm(const struct sandbox *box);
+/* The name behind "script:" of sandbox.url, or NULL. Borrowed. */
+const char *provider_script(const struct engine *e);
 /* Nobody wants it any more: all that was made for it is removed. True: so was what provider_need
  * had begun, which is not answered now. */
 bool provider_unused(struct sandbox *box);

@@ -32,8 +32,6 @@ struct provider {
 	struct event *late;
 };
 
-/* The name behind "script:" of sandbox.url, or NULL. Borrowed. */
-const char *provider_script(const struct engine *e);
 /* Its destroy script is run, and its row forgotten. */
 void provider_remove(struct engine *e, const char *box, const struct made *m);
 /* A script whose result nobody waits for; but if it has made a sandbox, that is removed. */

@@ -60,6 +60,7 @@ def _(home):
         pid = home.start()
         if by_force:
             os.kill(pid, signal.SIGKILL)
+            ats.wait_gone({pid})
         else:
             home.ctl("shutdown", code=0)
         env = {"XDG_RUNTIME_DIR": run2}

@@ -218,8 +218,8 @@ def _(home):
     s = scripts.Scripts(home, warm=1)
     started = home.call("Bash", command="sleep 300", run_in_background=True)
     shell = re.search(r"bash_\w+", text_of(started)).group()
-    ats.until(lambda: len(s.asked("build")) == 2, "a warm one is built")
-    ats.until(lambda: s.lives(2), "the warm one")
+    ats.until(lambda: json.loads(home.ctl("--json", "status").stdout)["engine"]["sandboxes"][0]
+              .get("warm") == 1, "a warm one is built")
     new_engine(home)
     ats.contains(text_of(home.call("BashOutput", bash_id=shell)).lower(), "running")
     ats.equal(len(s.asked("build")), 2)
