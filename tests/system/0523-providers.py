@@ -149,6 +149,11 @@ def rebuilt(home):
     return (at["sandbox.ready"] - at["sandbox.unlinked"]) * 1000
 
 
+def has_warm(home):
+    ats.until(lambda: json.loads(home.ctl("--json", "status").stdout)["engine"]["sandboxes"][0]
+              .get("warm") == 1, "a warm one is built")
+
+
 @ats.test("warm: a loss costs a probe and no build; a dead warm one is not used")
 def _(home):
     s = scripts.Scripts(home, warm=1)
@@ -164,6 +169,7 @@ def _(home):
         """Built, and its hands has started all of its processes."""
         ats.until(lambda: os.path.exists("%s/%d.sock" % (s.dir, n)), "it is built")
         ats.until(lambda: ats.find(s.pid(n), "role-zygote"), "it is warm")
+        has_warm(home)
 
     cold = timed()
     ready = timed()
@@ -182,6 +188,7 @@ def _(home):
     ats.equal(ids(s.asked("probe"))[1:], ["box-3"])
     ats.check(s.lives(4), "no fourth was built")
     ats.until(lambda: set(ids(s.asked("destroy"))) == {"box-1", "box-2", "box-3"}, "removed")
+    has_warm(home)
     home.ctl("shutdown", code=0)
     ats.check("box-4" in ids(s.asked("destroy")), "the last one was not removed")
 
@@ -218,14 +225,14 @@ def _(home):
     s = scripts.Scripts(home, warm=1)
     started = home.call("Bash", command="sleep 300", run_in_background=True)
     shell = re.search(r"bash_\w+", text_of(started)).group()
-    ats.until(lambda: json.loads(home.ctl("--json", "status").stdout)["engine"]["sandboxes"][0]
-              .get("warm") == 1, "a warm one is built")
+    has_warm(home)
     new_engine(home)
     ats.contains(text_of(home.call("BashOutput", bash_id=shell)).lower(), "running")
     ats.equal(len(s.asked("build")), 2)
     s.kill(1)
     ats.contains(text_of(home.call("Bash", command="echo again")), "again")
     ats.equal(ids(s.asked("probe")), ["box-2"])     # the warm one was known as well
+    has_warm(home)      # a build that is ended has nothing that could be removed
     home.ctl("shutdown", code=0)
     ats.check({"box-1", "box-2"} <= set(ids(s.asked("destroy"))), "not all was removed")
 
