@@ -168,6 +168,7 @@ def _(home):
 @ats.test("a notification of many lines is one for the engine, and has none of its own in it")
 def _(home):
     c = Client(serve(home))
+    ats.until(lambda: "notifications/initialized" in SEEN, "the last of what begins a session")
     SEEN.clear()
     body = b'{"jsonrpc":"2.0",\r\n"method":"notifications/many","params":[\n' \
         b'{"jsonrpc":"2.0","id":77,"method":"smuggled"}\n]}'
