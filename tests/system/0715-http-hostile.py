@@ -168,13 +168,13 @@ def _(home):
 @ats.test("a notification of many lines is one for the engine, and has none of its own in it")
 def _(home):
     c = Client(serve(home))
-    ats.until(lambda: "notifications/initialized" in SEEN, "the last of what begins a session")
     SEEN.clear()
     body = b'{"jsonrpc":"2.0",\r\n"method":"notifications/many","params":[\n' \
         b'{"jsonrpc":"2.0","id":77,"method":"smuggled"}\n]}'
     ats.check(c.conn.ask(body=body, session=c.session).status == 202, "it is taken")
     ats.check(c.post("ping", {}).status == 200, "the next one")
-    ats.equal(SEEN, ["notifications/many", "ping"])
+    # What begins the session may come late.
+    ats.equal([x for x in SEEN if x != "notifications/initialized"], ["notifications/many", "ping"])
 
 
 @ats.test("a request that is taken back gives its connection free")
