@@ -133,7 +133,7 @@ batch(void)
 }
 
 static int
-repeated(int repeat, const char *root, const char *tool, const char *json)
+repeated(int repeat, bool tells, const char *root, const char *tool, const char *json)
 {
 	uint64_t *times = calloc((size_t)repeat, sizeof(*times));
 	struct tool_result out;
@@ -150,7 +150,7 @@ repeated(int repeat, const char *root, const char *tool, const char *json)
 		}
 		tool_result_done(&out);
 	}
-	if (repeat > 1) {
+	if (tells) {
 		qsort(times, (size_t)repeat, sizeof(*times), compare);
 		(void)fprintf(stderr, "median %llu us, least %llu us\n",
 		    (unsigned long long)times[repeat / 2], (unsigned long long)times[0]);
@@ -163,7 +163,7 @@ int
 main(int argc, char **argv)
 {
 	bool many = false;
-	int repeat = 1, opt, rc;
+	int repeat = 0, opt, rc;
 	char *root;
 
 	while ((opt = getopt(argc, argv, "bH:mr:t:")) != -1) {
@@ -185,7 +185,7 @@ main(int argc, char **argv)
 	root = realpath(argv[optind], NULL);
 	if (root == NULL)
 		fail("no such directory");
-	rc = repeated(repeat, root, argv[optind + 1], argv[optind + 2]);
+	rc = repeated(repeat > 0 ? repeat : 1, repeat > 0, root, argv[optind + 1], argv[optind + 2]);
 	free(root);
 	if (show_peak)
 		peak();
