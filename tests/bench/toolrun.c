@@ -185,7 +185,8 @@ main(int argc, char **argv)
 	root = realpath(argv[optind], NULL);
 	if (root == NULL)
 		fail("no such directory");
-	rc = repeated(repeat > 0 ? repeat : 1, repeat > 0, root, argv[optind + 1], argv[optind + 2]);
+	rc = repeated(repeat > 0 ? repeat : 1, repeat > 0, root, argv[optind + 1],
+	    argv[optind + 2]);
 	free(root);
 	if (show_peak)
 		peak();
