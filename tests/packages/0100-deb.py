@@ -36,7 +36,7 @@ def build(version):
 def _():
     debs = build("0.1.0")
     names = [os.path.basename(d).split("_")[0] for d in debs]
-    for name in ("ats-brain", "ats-doc", "ats-hands"):
+    for name in ("ats-brain", "ats-doc", "ats-hands", "libats0", "libats-dev"):
         ats.check(name in names, names)
     if not shutil.which("lintian"):
         ats.skip("no lintian here")
@@ -85,6 +85,7 @@ say install
 dpkg -i /packages/old/*.deb
 test "$(stat -c %U:%a /run/ats)" = ats-brain:755
 getent group ats > /dev/null
+test -e /usr/include/ats.h
 say doctor
 as 'atsctl doctor' || test $? -eq 1
 say exec
@@ -99,17 +100,18 @@ test "$(as 'atsctl exec -- cat file')" = first
 say remove
 install -d -o ats-brain -g ats-brain -m 700 /var/lib/ats
 touch /var/lib/ats/kept
-dpkg -r ats-doc ats-brain ats-hands
+dpkg -r ats-doc libats-dev libats0 ats-brain ats-hands
 test -z "$(ours)"
 test -d /home/u/.local/state/ats/vault
 test -e /var/lib/ats/kept
 test ! -e /usr/bin/atsctl
+test ! -e /usr/include/ats.h
 say again
 dpkg -i /packages/new/*.deb
 test "$(as 'atsctl exec -- cat file')" = first
 test "$(as 'atsctl session ls' | grep -c project)" -ge 1
 say purge
-dpkg -P ats-doc ats-brain ats-hands
+dpkg -P ats-doc libats-dev libats0 ats-brain ats-hands
 test -z "$(ours)"
 test ! -e /var/lib/ats
 test -d /home/u/.local/state/ats/vault
