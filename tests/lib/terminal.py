@@ -12,12 +12,17 @@ import ats
 
 
 class Terminal:
-    """Runs argv in a new session whose controlling terminal is a pty; what it prints is kept."""
+    """Runs argv in a new session whose controlling terminal is a pty; what it prints is kept.
+    before: a line that was typed when it starts."""
 
-    def __init__(self, home, *argv, rows=50, columns=200, **kw):
+    def __init__(self, home, *argv, rows=50, columns=200, before=None, **kw):
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.text, self.ended = b"", False
+        if before is not None:      # the kernel brings it to the terminal in its own time: the echo
+            self.type(before + "\n")
+            while not self.text.endswith(b"\n"):
+                self.text += os.read(self.master, 4096)
         self.changed = threading.Condition()
         self.process = home.popen(*argv, stdin=slave, stdout=slave, stderr=slave,
                                   start_new_session=True, preexec_fn=self.take, **kw)

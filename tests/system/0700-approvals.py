@@ -23,8 +23,8 @@ def vault_of(home):
     return b
 
 
-def approve(home, id, *more):
-    return Terminal(home, ats.program("atsctl"), "approve", id, *more)
+def approve(home, id, *more, **kw):
+    return Terminal(home, ats.program("atsctl"), "approve", id, *more, **kw)
 
 
 @ats.test("a table, lines of JSON, one session alone")
@@ -104,8 +104,7 @@ def _(home):
     t.type("\x04")
     t.end(1)
     ats.equal(b.decided, [])
-    t = approve(home, id)
-    t.type("y\n")
+    t = approve(home, id, before="y")
     t.expect(rb"\[y/N\] $")
     t.type("n\n")
     t.end(1)
