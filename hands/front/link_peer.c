@@ -80,8 +80,15 @@ last_word(struct peer *p, int code, const char *why)
 	h.len = (uint32_t)out->len;
 	h.json_len = h.len - ATS_FRAME_HEAD;
 	ats_frame_head_put(&h, (unsigned char *)out->data);
-	if (ats_wire_send(w, &(struct iovec){ out->data, out->len }, 1, false) > 0)
-		(void)(ats_wire_flush(w) < 0);
+	for (size_t at = 0; at < out->len;) {
+		ssize_t n = ats_wire_send(w, &(struct iovec){ out->data + at, out->len - at }, 1,
+		    false);
+
+		if (n <= 0)		/* it has no room, or is gone */
+			return;
+		at += (size_t)n;
+	}
+	(void)(ats_wire_flush(w) < 0);
 }
 
 /* ---- hello ------------------------------------------------------------------------- */

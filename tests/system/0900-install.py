@@ -12,7 +12,7 @@ import ats
 
 
 def install(root, target="install"):
-    r = subprocess.run(["make", "-s", "-C", ats.TOP, target, "BUILD=" + ats.BUILD,
+    r = subprocess.run(["make", "-s", "-C", ats.TOP, "-o", "all", target, "BUILD=" + ats.BUILD,
                         "DESTDIR=" + root, "PREFIX=/usr"], stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, check=False)
     ats.equal(r.returncode, 0, r.stdout.decode("utf-8", "replace"))
