@@ -174,6 +174,19 @@ wants_whole(const struct doc *d, const struct read_page *page, const char *p, si
 		   (read_ends_in(d->pl.path, ".ipynb") && !page->is_asked));
 }
 
+/* Of the bytes that tell text from other data, in a step of n that is not the first. */
+static bool
+has_early_nul(const struct stream *s, size_t n)
+{
+	uint64_t before = s->n - n;
+
+	if (before >= TEXT_LOOK_AT)
+		return false;
+	if (n > TEXT_LOOK_AT - before)
+		n = (size_t)(TEXT_LOOK_AT - before);
+	return memchr(s->buf, '\0', n) != NULL;
+}
+
 /* Reads until the page is full, or the time of a large file is up: what there is then, and
  * where to go on. 1: this is not for streams. */
 static int
@@ -196,7 +209,7 @@ stream_page(const struct tool_env *env, struct stream *s, struct doc *d,
 				return kind == READ_PDF
 					   ? ask_for_pages(d, s->buf, (size_t)n, out) : 0;
 			skip = n >= 3 && memcmp(s->buf, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-		} else if (s->n <= TEXT_LOOK_AT && memchr(s->buf, '\0', (size_t)n) != NULL) {
+		} else if (has_early_nul(s, (size_t)n)) {
 			read_refuse_binary(&d->judge, "binary data", out);
 			return 0;
 		}
