@@ -152,6 +152,29 @@ text(const struct mask *m, const char *p, size_t n)
 	gather_done(&g);
 }
 
+/* Cut, at its end and for a line of a log, with the secret before and the one now. */
+static void
+cuts(const char *p, size_t n)
+{
+	struct mask *m = mask_new("another-" SECRET, strlen("another-" SECRET));
+	size_t max = n % 97;
+	struct ats_buf out;
+	char line[128];
+
+	FUZZ_CHECK(m != NULL && mask_renew(m, SECRET, strlen(SECRET)) == 0);
+	FUZZ_CHECK(mask_longest(m) >= strlen(SECRET));
+	ats_buf_init(&out, 1u << 20);
+	FUZZ_CHECK(mask_cut(m, p, n, max, &out) == 0 && out.len <= max);
+	FUZZ_CHECK(memmem(out.data, out.len, SECRET, strlen(SECRET)) == NULL);
+	ats_buf_reset(&out);
+	FUZZ_CHECK(mask_tail(m, p, n, max, &out) == 0 && out.len <= max);
+	FUZZ_CHECK(memmem(out.data, out.len, SECRET, strlen(SECRET)) == NULL);
+	FUZZ_CHECK(mask_quote(m, line, sizeof(line), p, n) == line);
+	FUZZ_CHECK(strlen(line) < sizeof(line) && strstr(line, SECRET) == NULL);
+	ats_buf_done(&out);
+	mask_free(m);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -175,5 +198,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		request((struct ats_slice){ p, size });
 	else
 		text(m, p, size);
+	if (data[0] >= 'u')
+		cuts(p, size);
 	return 0;
 }

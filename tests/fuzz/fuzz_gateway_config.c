@@ -40,6 +40,15 @@ check_tool(const struct ats_gw_config *c, const struct ats_gw_tool *t)
 	}
 	FUZZ_CHECK(t->method != NULL && t->path.n > 0 && t->path.v[0].text[0] == '/');
 	check_template(&t->path);
+	/* What stands in the URL is an argument that the tool takes. */
+	for (size_t i = 0; i < t->path.n; i++)
+		if (t->path.v[i].is_arg) {
+			struct ats_slice key = { t->path.v[i].text, strlen(t->path.v[i].text) };
+
+			FUZZ_CHECK(ats_gw_target_takes_arg(t, key) && ats_gw_takes_arg(t, key));
+		}
+	FUZZ_CHECK(!ats_gw_target_takes_arg(t, (struct ats_slice){ "\x01", 1 }));
+	(void)ats_gw_takes_arg(t, (struct ats_slice){ "body", 4 });
 	for (size_t i = 0; i < t->nquery; i++)
 		check_template(&t->query[i].value);
 	FUZZ_CHECK((t->body == ATS_GW_BODY_TEXT || t->body == ATS_GW_BODY_FILE) ==

@@ -76,12 +76,21 @@ read_message(const struct ats_http_head *h, const char *p, size_t n)
 	struct said said;
 	const char *why;
 	int rc = message_read(p, n, &m, &why);
+	size_t len;
+	char *line;
 
 	check_inside(m.id, p, n);
 	check_inside(m.method, p, n);
 	check_inside(m.token, p, n);
 	check_inside(m.whole, p, n);
 	FUZZ_CHECK(rc != 0 || (m.whole.n >= 2 && m.whole.p[0] == '{'));
+	if (rc == 0) {
+		(void)modern_is("", &m);
+		line = message_line(m.whole, &len);
+		FUZZ_CHECK(line != NULL && len == m.whole.n && strpbrk(line, "\r\n") == NULL);
+		FUZZ_CHECK(ats_json_scan(line, len, NULL) == 0);
+		free(line);
+	}
 	if (rc == 0 && m.id.p != NULL && m.method.p != NULL)
 		read_modern(h, &m);
 	if (rc == 0 && message_said(m.whole, &said) == 0) {
@@ -89,6 +98,7 @@ read_message(const struct ats_http_head *h, const char *p, size_t n)
 		check_inside(said.token, p, n);
 		check_inside(said.subscription, p, n);
 		check_inside(said.result, p, n);
+		FUZZ_CHECK(modern_status(said.code) >= 200 && modern_status(said.code) < 500);
 	}
 }
 

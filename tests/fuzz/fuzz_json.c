@@ -207,7 +207,7 @@ refused(struct ats_slice raw, unsigned depth)
 static void
 characters(const char *s, size_t n, unsigned fault, size_t room)
 {
-	struct ats_buf out, again, plain, little;
+	struct ats_buf out, again, plain, little, shown;
 	bool valid = true;
 	int rc;
 
@@ -222,6 +222,11 @@ characters(const char *s, size_t n, unsigned fault, size_t room)
 	FUZZ_CHECK(valid == (out.len == n && memcmp(out.data, s, n) == 0));
 	FUZZ_CHECK(
 	    ats_utf8_repair(&again, out.data, out.len) == 0 && fuzz_same(&out, &again));
+	ats_buf_init(&shown, 4 * n + 1);
+	FUZZ_CHECK(ats_utf8_show(&shown, s, n) == 0 && ats_utf8_valid(shown.data, shown.len));
+	for (size_t i = 0; i < shown.len; i++)
+		FUZZ_CHECK((unsigned char)shown.data[i] >= ' ' && shown.data[i] != 0x7f);
+	ats_buf_done(&shown);
 	ats_fault_alloc(fault);
 	rc = ats_utf8_repair(&little, s, n);
 	ats_fault_alloc(0);

@@ -77,6 +77,39 @@ check_parts(const struct policy_rules *r, struct ats_buf *args, struct ats_slice
 	}
 }
 
+/* The same rule in the other lists, and of a gateway's tool: a decision comes, what is always
+ * denied is denied, and a rule is told as it was written. */
+static void
+check_lists(const char *rule, const char *tool, const struct ats_buf *args, uint8_t flags)
+{
+	struct policy_call g = { .kind = POLICY_GATEWAY, .tool = "g__t",
+		.permission = (enum policy_effect)(flags >> 2 & 3),
+		.read_only = (flags & 16) != 0 };
+	struct policy_decision d;
+	enum policy_effect told;
+	char gateway[64];
+	bool unseen;
+
+	for (int e = POLICY_ALLOW; e <= POLICY_DENY; e++) {
+		struct policy_rules *r = policy_rules_new();
+
+		FUZZ_CHECK(r != NULL);
+		if (policy_rules_add(r, (enum policy_effect)e, rule, NULL) == 0) {
+			FUZZ_CHECK(policy_rules_text(r, 0, &told) != NULL && (int)told == e);
+			(void)policy_rules_gateway(r, 0, gateway, sizeof(gateway));
+			if (policy_denies_all(r, POLICY_SANDBOX, tool))
+				FUZZ_CHECK(decide(r, tool, args, &unseen) == POLICY_DENY);
+			else
+				(void)decide(r, tool, args, &unseen);
+			policy_decide(r, &g, (enum policy_default)(flags >> 5 & 3), &d);
+			FUZZ_CHECK(d.effect >= POLICY_ALLOW && d.effect <= POLICY_DENY);
+			FUZZ_CHECK(!policy_denies_all(r, POLICY_GATEWAY, g.tool) ||
+			    d.effect == POLICY_DENY);
+		}
+		policy_rules_free(r);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -107,6 +140,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(first != POLICY_DENY || with_fault == POLICY_DENY);
 	if (!files && !argv && first == POLICY_DENY && !unseen)
 		check_parts(r, &args, s);
+	check_lists(rule, tool, &args, flags);
 	policy_rules_free(r);
 	ats_buf_done(&args);
 	free(rule);
