@@ -144,6 +144,7 @@ class World:
         self.missed = 0         # events that found nobody to hit
         self.engine_s = 0.0     # when an engine was last ended
         self.over = threading.Event()
+        self.lock = threading.Lock()
         self.timers = []
         self.plan_of = plan = LINKS[link](self)
         self.line = plan.line
@@ -174,10 +175,10 @@ class World:
     def keep(self):
         while not self.over.is_set():
             proc = self.far.proc
-            fd = ats.pidfd(proc.pid)
-            with contextlib.closing(os.fdopen(fd, "rb", buffering=0)):
-                while proc.poll() is None and not self.over.is_set():
-                    select.select([fd], [], [], 0.1)
+            if proc.poll() is None:     # else it has no pidfd any more
+                with contextlib.closing(os.fdopen(ats.pidfd(proc.pid), "rb", buffering=0)) as fd:
+                    while proc.poll() is None and not self.over.is_set():
+                        select.select([fd], [], [], 0.1)
             if not self.over.is_set():
                 self.far.kill()         # what is left of it
                 self.home.open_things.remove(proc)
@@ -186,6 +187,7 @@ class World:
 
     def close(self):
         self.over.set()
+        self.proxy.disarm()
         self.keeper.join(10)
         for t in self.timers:
             t.join()
@@ -219,10 +221,11 @@ class World:
         return ats.find(self.far.proc.pid, "sleep 0.")
 
     def after(self, seconds, fn):
+        """By any thread."""
         t = threading.Timer(seconds, fn)
-        self.timers = [x for x in self.timers if x.is_alive()]
-        self.timers.append(t)
-        t.start()
+        with self.lock:
+            self.timers = [x for x in self.timers if x.is_alive()] + [t]
+            t.start()
 
     # ---- events
     def signal(self, role, number):
@@ -270,15 +273,12 @@ class World:
         self.after(beats * self.beat, end)
 
     def cut_at(self, way, frame, where, how):
-        """At the next such frame. A stall ends by itself; an order that nothing met is dropped
-        when the next event comes."""
-        fault = self.proxy.arm(impair.Fault(way, frame, 1, where, how))
-        if how == "stall":
-            def go_on():
-                if fault.hit.wait(LONG * self.beat):
-                    self.over.wait(LONG * self.beat)
-                self.proxy.flow()
-            self.after(0, go_on)
+        """At the next such frame. A stall ends by itself, whenever it began; an order that nothing
+        met is dropped when the next event comes."""
+        def then():
+            self.after(LONG * self.beat, self.proxy.flow)
+        self.proxy.arm(impair.Fault(way, frame, 1, where, how,
+                                    then=then if how == "stall" else None))
 
     def slow(self, piece, delay_ms):
         self.proxy.piece, self.proxy.delay_ms = piece, delay_ms

@@ -83,11 +83,13 @@ class Fault:
     """What happens once, to the first link that comes there. way: down or up. frame: a name, or
     None for any; the nth of it from when the fault was armed. where: before it, in its header,
     inside (the rest), after it. byte instead: an offset of the link. The place within is the
-    proxy's choice, by its seed. hit is set when it has happened."""
+    proxy's choice, by its seed. hit is set when it has happened, and then() called, by the proxy's
+    thread."""
 
-    def __init__(self, way, frame=None, nth=1, where="before", how="fin", byte=None, hold=False):
+    def __init__(self, way, frame=None, nth=1, where="before", how="fin", byte=None, hold=False,
+                 then=None):
         self.way, self.frame, self.nth, self.where = way, frame, nth, where
-        self.how, self.byte, self.hold = how, byte, hold
+        self.how, self.byte, self.hold, self.then = how, byte, hold, then
         self.hit = threading.Event()
 
     def __repr__(self):
@@ -327,6 +329,8 @@ class Proxy:
         else:
             self._end(pair, fault.how, lane.way)
         fault.hit.set()
+        if fault.then:
+            fault.then()
 
     def _accept(self):
         with contextlib.suppress(BlockingIOError):

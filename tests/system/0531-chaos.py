@@ -5,6 +5,7 @@ stalled and slowed, and the disk is full: each is answered, and the files say th
 often as its answer says. docs/TESTING.md says how to repeat a run."""
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
@@ -91,6 +92,20 @@ def _(home):
     o.wrong = []
     o.verify()
     ats.equal(o.figures["twice"], 1, "done, though it says that it was not started")
+
+
+@ats.test("a stall that strikes late ends as one that strikes at once")
+def _(home):
+    w = chaos.World(home, "unix", 1)
+    try:
+        mcp = home.mcp()
+        mcp.initialize()
+        w.cut_at("down", "call.tool", "before", "stall")
+        time.sleep(chaos.LONG * w.beat * 1.5)   # it is late: longer than a stall lasts
+        ats.equal(mcp.text("Bash", command="echo done"), "done")
+        ats.equal(len(w.proxy.struck), 1)
+    finally:
+        w.close()
 
 
 for name in chaos.LINKS:
