@@ -303,6 +303,7 @@ link_ended(struct peer *p, int code, const char *why)
 		(void)detach(l);
 	else
 		remove_waiting(l, p);
+	l->known = l->known || attached;
 	peer_free(p);
 	if (attached)
 		front_stop_if_drained(l->f);

@@ -55,9 +55,12 @@ link_take(struct link *l, int fd, bool network, struct ats_err *err)
 void
 link_want(struct link *l)
 {
+	const char order = l->known ? LINK_DIAL_KNOWN : LINK_DIAL;
+
 	if (!l->f->opt.connects || l->asked || l->at != NULL || l->waiting != NULL)
 		return;
-	l->asked = ats_fd_send(l->listen_fd, "d", 1, NULL, 0) == 1;
+	l->asked = ats_fd_send(l->listen_fd, &order, 1, NULL, 0) == 1;
+	l->known = false;
 }
 
 /* As accept4. Launcher and dialer are trusted; their end is ours. */

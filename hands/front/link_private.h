@@ -51,6 +51,7 @@ struct link {
 	int listen_fd;
 	bool passed;		/* by it come connections of the launcher's or the dialer's */
 	bool asked;		/* the dialer, for one */
+	bool known;		/* the last link was an attachment */
 	struct event *accept_ev;
 
 	struct event *pause;	/* until the next wrong proof is answered */

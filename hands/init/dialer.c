@@ -62,9 +62,10 @@ log_failure(struct dialer *d, const struct ats_err *err)
 	d->logged_ms = now;
 }
 
-/* Until there is one. False: front is gone. */
+/* Until there is one. False: front is gone. A network that comes and goes takes links from a brain
+ * that is there and waits: it is not made to wait as long as one that turns us away. */
 static bool
-connect_once(struct dialer *d)
+connect_once(struct dialer *d, char order)
 {
 	const char kind =
 	    d->addr->kind == ATS_ADDR_UNIX ? LINK_KIND_LOCAL : LINK_KIND_NETWORK;
@@ -73,6 +74,8 @@ connect_once(struct dialer *d)
 
 	if (d->passed_ms != 0 && ats_clock_ms() - d->passed_ms >= DIALER_UP_MS)
 		d->pause_ms = 0;
+	if (order == LINK_DIAL_KNOWN && d->pause_ms > DIALER_KNOWN_MS)
+		d->pause_ms = DIALER_KNOWN_MS;
 	for (;;) {
 		if (!rest(d, d->pause_ms))
 			return false;
@@ -103,7 +106,7 @@ run(const struct ats_addr *a, int front)
 		ats_log(ATS_LOG_ERROR, "the dialer cannot be confined", "step=\"%s\"", err.text);
 		_exit(CONFINE_EXIT);
 	}
-	while (recv(front, &order, 1, 0) == 1 && connect_once(&d))
+	while (recv(front, &order, 1, 0) == 1 && connect_once(&d, order))
 		;
 	_exit(0);
 }

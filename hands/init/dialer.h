@@ -13,6 +13,7 @@
 #define DIALER_FIRST_MS 100u	/* pause after a failure, or a link that ended soon */
 #define DIALER_LAST_MS 5000u	/* each doubles it, up to this */
 #define DIALER_UP_MS 10000u	/* a link that held so long begins anew */
+#define DIALER_KNOWN_MS 400u	/* at most, after a link on which brain was attached */
 #define DIALER_TIMEOUT_MS 10000u
 
 /* Forks and confines it. *ret_front, owned, is what front asks on and takes connections from; when

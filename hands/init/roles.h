@@ -28,6 +28,9 @@
 /* The byte that comes with such a one: who is at its other end. */
 #define LINK_KIND_LOCAL 'l'	/* the kernel has told the launcher */
 #define LINK_KIND_NETWORK 'n'	/* must be proven */
+/* The byte that asks the dialer for one: how the one before it went. */
+#define LINK_DIAL 'd'		/* there was none, or brain was never attached on it */
+#define LINK_DIAL_KNOWN 'k'	/* brain was */
 #define FRONT_FD_READ 5		/* zygote sockets, SEQPACKET, struct zygote_msg */
 #define FRONT_FD_WRITE 6
 #define FRONT_FD_SHELL 7

@@ -232,6 +232,20 @@ def _():
         ats.check(waits[3] > 0.7 > 0.3 > waits[0], waits)
 
 
+@ats.test("a brain that was attached is not kept waiting, however often the link is lost",
+          home=False)
+def _():
+    at, times = Listener(), []
+    with NetHands(address="tcp://127.0.0.1:%d" % at.port, how="--connect"):
+        for i in range(8):
+            b = at.brain()
+            times.append(time.monotonic())
+            b.attach(epoch=i + 1)
+            b.close()
+        waits = [y - x for x, y in zip(times, times[1:])]
+        ats.check(waits[6] < 2.0, waits)    # a stranger would wait for 5 s then
+
+
 @ats.test("hands connects to a socket of this machine, without proof; it ends when told",
           home=False)
 def _():
