@@ -7,12 +7,10 @@
  *
  * A lost sandbox is known to have ended (or three seconds have passed) before the next one
  * is asked for: two of them must not write into one workspace. */
-#include "brain/engine/sandbox.h"
+#include "brain/engine/sandbox_private.h"
 
 #include <event2/event.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,21 +29,11 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/map.h"
-#include "common/tls.h"
 
-#define JSON_MAX (18u << 20)
-#define CTX_MAX (256u << 10)
-#define SENT_MAX (1u << 20)
-#define GHOSTS_MAX 65536u
 #define DYING_MS 3000u
 #define BACKOFF_FIRST_MS 50u
 #define BACKOFF_MOST_MS 5000u
 #define BACKOFF_PROOF_MS 1000u	/* at least, after a proof that failed */
-
-struct sandboxes {
-	struct engine *e;
-	struct ats_map *map;
-};
 
 static const char *const state_names[] = {
 	[SANDBOX_NONE] = "none", [SANDBOX_BACKOFF] = "backoff", [SANDBOX_STARTING] = "starting",
@@ -57,157 +45,6 @@ sandbox_state_name(enum sandbox_state state)
 {
 	return state_names[state];
 }
-
-/* ---- the table ------------------------------------------------------------------- */
-
-struct sandboxes *
-sandboxes_new(struct engine *e)
-{
-	struct sandboxes *t = calloc(1, sizeof(*t));
-
-	if (t == NULL)
-		return NULL;
-	t->e = e;
-	t->map = ats_map_new(e->set.sessions_max);
-	if (t->map == NULL) {
-		free(t);
-		return NULL;
-	}
-	return t;
-}
-
-static void
-box_free(struct sandbox *box)
-{
-	struct call *c;
-	size_t pos = 0;
-
-	upgrade_lost(box, "the sandbox is not used any more");
-	(void)provider_unused(box);
-	link_stop(box);
-	proof_end(&box->proof);
-	link_key_clear(&box->key);
-	ats_tls_free(box->tls);
-	/* Answers that wait for room in the journal outlive their sandbox. */
-	while (box->e->calls != NULL && (c = calls_each(box->e->calls, &pos)) != NULL)
-		if (c->box == box)
-			c->box = NULL;
-	if (box->timer != NULL)
-		event_free(box->timer);
-	if (box->retry != NULL)
-		event_free(box->retry);
-	ats_map_free(box->sent);
-	ats_map_free(box->ghosts);
-	ats_buf_done(&box->arena);
-	ats_buf_done(&box->delta_arena);
-	ats_buf_done(&box->json);
-	ats_buf_done(&box->ctx);
-	free(box->confinement);
-	free(box->workspace);
-	free(box);
-}
-
-void
-sandboxes_free(struct sandboxes *t)
-{
-	struct sandbox *box;
-	size_t pos = 0;
-
-	if (t == NULL)
-		return;
-	while ((box = ats_map_each(t->map, &pos)) != NULL)
-		box_free(box);
-	ats_map_free(t->map);
-	free(t);
-}
-
-struct sandbox *
-sandboxes_find(const struct sandboxes *t, const char *id)
-{
-	return ats_map_get_str(t->map, id);
-}
-
-struct sandbox *
-sandboxes_each(const struct sandboxes *t, size_t *pos)
-{
-	return ats_map_each(t->map, pos);
-}
-
-size_t
-sandboxes_count(const struct sandboxes *t)
-{
-	return ats_map_count(t->map);
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *arg);
-
-static void
-on_retry(evutil_socket_t fd, short what, void *arg)
-{
-	struct sandbox *box = arg;
-
-	(void)fd;
-	(void)what;
-	gateways_tell_box(box->e->gateways, box);
-	relay_flush(box);
-	dispatch_next(box);
-}
-
-static struct sandbox *
-box_new(struct engine *e, const char *id, uint64_t uid, const char *workspace)
-{
-	struct sandbox *box = calloc(1, sizeof(*box));
-
-	if (box == NULL)
-		return NULL;
-	box->e = e;
-	box->uid = uid;
-	(void)snprintf(box->id, sizeof(box->id), "%s", id);
-	TAILQ_INIT(&box->queue);
-	relay_init(box);
-	ats_buf_init(&box->arena, 2u << 20);
-	ats_buf_init(&box->delta_arena, CTX_MAX);
-	ats_buf_init(&box->json, JSON_MAX);
-	ats_buf_init(&box->ctx, CTX_MAX);
-	box->workspace = strdup(workspace);
-	box->sent = ats_map_new(SENT_MAX);
-	box->ghosts = ats_map_new(GHOSTS_MAX);
-	box->timer = event_new(e->base, -1, 0, on_timer, box);
-	box->retry = event_new(e->base, -1, 0, on_retry, box);
-	if (box->workspace == NULL || box->sent == NULL || box->ghosts == NULL ||
-	    box->timer == NULL || box->retry == NULL) {
-		box_free(box);
-		return NULL;
-	}
-	return box;
-}
-
-int
-sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid, const char *workspace,
-    struct sandbox **ret, struct ats_err *err)
-{
-	struct sandbox *box = ats_map_get_str(t->map, id);
-	int rc;
-
-	if (box == NULL) {
-		if (strlen(id) >= sizeof(box->id))
-			return ats_err_set(err, ATS_E_INVAL, "sandbox id");
-		box = box_new(t->e, id, uid, workspace);
-		if (box == NULL)
-			return ats_err_set(err, ATS_E_NOMEM, "sandbox");
-		rc = ats_map_put_str(t->map, box->id, box);
-		if (rc < 0) {
-			box_free(box);
-			return ats_err_set(err, -rc, "sandboxes");
-		}
-	} else if (box->uid != uid || strcmp(box->workspace, workspace) != 0) {
-		return ats_err_set(err, ATS_E_EXISTS, "sandbox %s is another's", id);
-	}
-	box->nsessions++;
-	*ret = box;
-	return 0;
-}
-
 /* ---- time ------------------------------------------------------------------------ */
 
 static void
@@ -420,8 +257,8 @@ sandbox_lost(struct sandbox *box, int code, const char *why)
 	timer_in(box, DYING_MS);
 }
 
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+void
+sandbox_on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct sandbox *box = arg;
 
@@ -429,10 +266,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (box->state) {
 	case SANDBOX_NONE:
-		if (box->nsessions == 0) {
-			(void)ats_map_del_str(box->e->boxes->map, box->id);
-			box_free(box);
-		}
+		if (box->nsessions == 0)
+			sandboxes_drop(box->e->boxes, box);
 		return;
 	case SANDBOX_BACKOFF:
 		ask_for_it(box);
@@ -457,6 +292,18 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		ended(box);
 		return;
 	}
+}
+
+void
+sandbox_on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *box = arg;
+
+	(void)fd;
+	(void)what;
+	gateways_tell_box(box->e->gateways, box);
+	relay_flush(box);
+	dispatch_next(box);
 }
 
 /* ---- what the vault says ---------------------------------------------------------- */
