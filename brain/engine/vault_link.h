@@ -18,14 +18,25 @@ ATS_NODISCARD int vault_link_settings(struct engine *e, int fd, struct ats_err *
 /* Takes fd, says ENGINE_READY and reads on in the loop. The door opens when all that the
  * vault had to say has been read. */
 struct vault_link *vault_link_new(struct engine *e, int fd);
-void vault_link_free(struct vault_link *v);
+void vault_link_free(struct vault_link *v);	/* NULL is fine; closes its socket */
+
+/* Orders and news, some answered by messages of the vault's. None of them waits. Those that return
+ * nothing log what could not be said; without a link it is not said. */
+
+/* A sandbox is wanted: it is started, or says why not. */
 void vault_link_need(struct engine *e, const struct sandbox *box);
+/* One that scripts provide is at url: attach to it. */
 void vault_link_use(struct engine *e, const struct sandbox *box, const char *url);
+/* A script of the provider, under this number; step: enum ats_script_step. */
 void vault_link_run_script(struct engine *e, const char *box, uint64_t number, uint64_t step);
 void vault_link_kill_script(struct engine *e, uint64_t number);
+/* The sandbox of this generation is to end. */
 void vault_link_kill(struct engine *e, const struct sandbox *box);
+/* Hands has proven itself with the key of this generation: older ones are of no use. */
 void vault_link_proven(struct engine *e, const struct sandbox *box, uint64_t generation);
+/* Nothing is under way, or something is again. */
 void vault_link_idle(struct engine *e, bool idle);
+
 struct gateway_ask {			/* all borrowed */
 	uint64_t id, limit_ms;
 	bool strict;			/* a person is to decide, whatever allows it */
@@ -34,16 +45,19 @@ struct gateway_ask {			/* all borrowed */
 	const int *files;		/* of memory, in the order of the tool's */
 	size_t nfiles;			/* at most ATS_GATEWAY_FILES_MAX */
 };
-/* -ATS_E_AGAIN: the socket is full, see vault_link_want_room. Others: never. */
+/* A call of a gateway's tool, or one of the sandbox's that a person is to decide. -ATS_E_AGAIN: the
+ * socket is full, see vault_link_want_room; -ATS_E_NOMEM, -ATS_E_EOF, -ATS_E_PROTO. */
 ATS_NODISCARD int vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask);
+/* The same errors. The call is not wanted any more; the tools of the gateway are wanted. */
 ATS_NODISCARD int vault_link_gateway_cancel(struct engine *e, uint64_t call);
 ATS_NODISCARD int vault_link_gateway_list(struct engine *e, const char *gateway);
+/* The link of its process of this generation broke the rules, and is closed. */
 void vault_link_gateway_broken(struct engine *e, const char *gateway, uint64_t generation);
-/* gateway_flush is called when the socket takes messages again. */
 /* A hook of the configuration; fds (borrowed) become its stdin, stdout and stderr. -ATS_E_AGAIN. */
 ATS_NODISCARD int vault_link_run_hook(struct engine *e, uint64_t number, uint64_t index,
     const char *session, const int fds[3]);
 void vault_link_kill_hook(struct engine *e, uint64_t number);
+/* hooks_flush and gateway_flush are called when the socket takes messages again. */
 void vault_link_want_room(struct engine *e);
 
 #endif
