@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The streams of an exec. Runs in the engine; bytes and offsets are a sandbox's, pipes a
- * client's: neither may block the loop or grow memory past the window. Over a lost link the
- * output goes on from what came, and the input from what hands says that it got. */
-#include "brain/engine/exec.h"
+ * An exec from a client's order to its result. Runs in the engine; pipes and argv are a client's,
+ * the result a sandbox's. Over a lost link the output goes on from what came, and the input from
+ * what hands says that it got. */
+#include "brain/engine/exec_private.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,45 +20,7 @@
 #include "common/chan.h"
 #include "common/fd.h"
 
-#define WRITE_MAX (64u << 10)
-#define TEXT_MAX 4096
-#define SIGPIPE_NUMBER 13
-
-static const char *const stream_names[] = { "stdin", "stdout", "stderr" };
-
-struct stream {			/* stdout or stderr */
-	struct exec *x;
-	enum exec_stream_id id;
-	int fd;				/* the client's pipe, non-blocking, or -1 */
-	bool shared;			/* with the client, who can make it block again */
-	struct event *event;		/* it is writable */
-	struct ats_buf held;		/* came, not yet taken by the pipe */
-	uint64_t offset;		/* of the next byte */
-	uint64_t granted;		/* credit given in all */
-	uint64_t taken;			/* left here since credit was last given */
-	bool over;			/* the pipe's reader has gone */
-};
-
-struct exec {
-	struct engine *e;
-	struct call *call;		/* NULL before exec_start */
-	char **argv;
-	size_t nargv;
-	bool tty;
-	uint64_t rows, cols;
-	char term[64];
-	struct stream s[EXEC_STREAMS];
-	struct exec_stdin *in;		/* NULL: none */
-	bool linked;			/* hands hears of it: it was sent, or resumed */
-	bool asked;			/* where its stdin goes on: not yet answered */
-	bool counted;			/* in its sandbox's number of execs */
-	bool ending;
-	bool cut;			/* output was dropped that nobody took */
-	bool gap;			/* output is missing that hands has no more */
-	struct outcome outcome;		/* with text and exit_kind below */
-	char text[TEXT_MAX];
-	char exit_kind[17];
-};
+const char *const exec_stream_names[] = { "stdin", "stdout", "stderr" };
 
 enum exec_stream_id
 exec_stream_of(const char *name)
@@ -67,7 +28,7 @@ exec_stream_of(const char *name)
 	int i;
 
 	for (i = 0; i < EXEC_STREAMS; i++)
-		if (strcmp(stream_names[i], name) == 0)
+		if (strcmp(exec_stream_names[i], name) == 0)
 			return (enum exec_stream_id)i;
 	return EXEC_STREAMS;
 }
@@ -97,7 +58,7 @@ check_fd(int fd, enum exec_stream_id id, struct ats_err *err)
 	if (flags < 0 || fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode) ||
 	    (mode != O_RDWR && mode != (id == EXEC_STDIN ? O_RDONLY : O_WRONLY)))
 		return ats_err_set(err, ATS_E_FIELD, "fds: %s is not the right end of a pipe",
-		    stream_names[id]);
+		    exec_stream_names[id]);
 	return 0;
 }
 
@@ -215,12 +176,8 @@ exec_free(struct exec *x)
 		return;
 	count(x, false);
 	exec_stdin_free(x->in);
-	for (i = 0; i < EXEC_STREAMS; i++) {
-		if (x->s[i].event != NULL)
-			event_free(x->s[i].event);
-		ats_fd_close(&x->s[i].fd);
-		ats_buf_done(&x->s[i].held);
-	}
+	for (i = 0; i < EXEC_STREAMS; i++)
+		exec_out_close(&x->s[i]);
 	for (i = 0; i < x->nargv; i++)
 		free(x->argv[i]);
 	free(x->argv);
@@ -253,75 +210,7 @@ exec_term(const struct exec *x)
 	return x->term;
 }
 
-/* Before each use: the flag is the client's to change, blocking would be everybody's. */
-static void
-keep_nonblocking(struct stream *s)
-{
-	if (s->shared)
-		(void)(ats_fd_nonblock(s->fd, true) < 0);
-}
-
-/* ---- output ---------------------------------------------------------------------- */
-
-static void
-give_credit(struct stream *s)
-{
-	struct exec *x = s->x;
-	struct ats_msg_WINDOW m = {
-		.stream = stream_names[s->id], .bytes = s->taken, .has_bytes = true,
-	};
-
-	if (s->taken < x->e->set.exec_window / 2 || x->ending || !x->linked)
-		return;
-	if (link_send(x->call->box, ATS_FRAME_WINDOW, x->call->id, &m, NULL) < 0)
-		return;		/* tried again with the next bytes that leave */
-	s->granted += s->taken;
-	s->taken = 0;
-}
-
-/* As a shell would: whoever writes into a pipe without a reader is told so. */
-static void
-send_sigpipe(struct exec *x)
-{
-	struct ats_msg_SIGNAL m = { .number = SIGPIPE_NUMBER, .has_number = true };
-
-	if (!x->ending && x->linked)
-		(void)(link_send(x->call->box, ATS_FRAME_SIGNAL, x->call->id, &m, NULL) < 0);
-}
-
-static void
-reader_gone(struct stream *s)
-{
-	struct exec *x = s->x;
-
-	s->over = true;
-	x->cut |= s->held.len > 0;
-	s->taken += s->held.len;
-	ats_buf_done(&s->held);
-	send_sigpipe(x);
-}
-
-static void
-write_held(struct stream *s)
-{
-	ssize_t n;
-
-	while (s->held.len > 0) {
-		keep_nonblocking(s);
-		n = ats_fd_write(s->fd, s->held.data,
-		    s->held.len < WRITE_MAX ? s->held.len : WRITE_MAX);
-		if (n > 0) {
-			s->taken += (uint64_t)n;
-			ats_buf_consume(&s->held, (size_t)n);
-		} else if (n < 0 && errno == EAGAIN) {
-			(void)event_add(s->event, NULL);
-			return;
-		} else {
-			reader_gone(s);
-		}
-	}
-	ats_buf_reset(&s->held);
-}
+/* ---- its life -------------------------------------------------------------------- */
 
 /* A file of which a part was dropped was not read. A command has run all the same. */
 static void
@@ -341,8 +230,8 @@ finish(struct exec *x)
 		call_finish(c, &x->outcome);
 }
 
-static void
-finish_if_drained(struct exec *x, bool force)
+void
+exec_finish_drained(struct exec *x, bool force)
 {
 	bool held = x->s[EXEC_STDOUT].held.len > 0 || x->s[EXEC_STDERR].held.len > 0;
 
@@ -352,92 +241,20 @@ finish_if_drained(struct exec *x, bool force)
 	finish(x);
 }
 
-static void
-on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	struct stream *s = arg;
-
-	(void)fd;
-	(void)what;
-	write_held(s);
-	give_credit(s);
-	finish_if_drained(s->x, false);
-}
-
 int
 exec_start(struct exec *x, struct call *c, struct ats_err *err)
 {
-	int i;
+	int i, rc;
 
 	x->call = c;
 	x->linked = true;
 	count(x, true);
 	for (i = EXEC_STDOUT; i < EXEC_STREAMS; i++) {
-		if (x->s[i].fd < 0 || x->s[i].event != NULL)
-			continue;
-		x->s[i].event =
-		    event_new(x->e->base, x->s[i].fd, EV_WRITE, on_writable, &x->s[i]);
-		if (x->s[i].event == NULL)
-			return ats_err_set(err, ATS_E_NOMEM, "exec");
+		rc = exec_out_start(&x->s[i], err);
+		if (rc < 0)
+			return rc;
 	}
 	return x->in == NULL ? 0 : exec_stdin_start(x->in, c, err);
-}
-
-int
-exec_check(struct exec *x, enum exec_stream_id id, uint64_t n, struct ats_err *err)
-{
-	const struct stream *s = &x->s[id];
-
-	if (n > s->granted - s->offset)
-		return ats_err_set(err, ATS_E_CREDIT, "%s: more than its window",
-		    stream_names[id]);
-	return 0;
-}
-
-int
-exec_sink(struct exec *x, enum exec_stream_id id)
-{
-	const struct stream *s = &x->s[id];
-
-	return s->over || s->shared || s->held.len > 0 ? -1 : s->fd;
-}
-
-int
-exec_output(struct exec *x, enum exec_stream_id id, uint64_t offset, uint64_t total,
-    const char *rest, size_t n, struct ats_err *err)
-{
-	struct stream *s = &x->s[id];
-
-	if (offset != s->offset || id == EXEC_STDIN)
-		return ats_err_set(err, ATS_E_PROTO, "%s: not the next byte", stream_names[id]);
-	s->offset += total;
-	s->taken += total - n;
-	if (s->fd < 0 || s->over) {
-		s->taken += n;
-		x->cut |= n > 0;
-	} else if (n > 0) {
-		if (ats_buf_add(&s->held, rest, n) < 0)
-			return ats_err_set(err, ATS_E_NOMEM, "%s", stream_names[id]);
-		if (s->held.len == n)	/* else on_writable is waiting */
-			write_held(s);
-	}
-	give_credit(s);
-	return 0;
-}
-
-int
-exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from, uint64_t to,
-    struct ats_err *err)
-{
-	struct stream *s = &x->s[id];
-
-	if (id == EXEC_STDIN || from != s->offset || to < from || to - from > INT64_MAX / 4 ||
-	    s->granted > INT64_MAX / 2)
-		return ats_err_set(err, ATS_E_PROTO, "%s: an impossible gap", stream_names[id]);
-	s->offset = to;
-	s->granted += to - from;	/* what was dropped used no credit */
-	x->gap |= to > from;
-	return 0;
 }
 
 int
@@ -458,16 +275,9 @@ exec_unlinked(struct exec *x)
 }
 
 void
-exec_half(struct exec *x, enum exec_stream_id id, uint64_t n)
-{
-	x->s[id].offset += n;
-	x->s[id].taken += n;
-}
-
-void
 exec_resume(struct exec *x)
 {
-	struct stream *out = &x->s[EXEC_STDOUT], *err = &x->s[EXEC_STDERR];
+	const struct exec_out *out = &x->s[EXEC_STDOUT], *err = &x->s[EXEC_STDERR];
 	struct ats_msg_RESUME m = {
 		.out = out->offset, .has_out = true,
 		.err = err->offset, .has_err = true,
@@ -480,10 +290,7 @@ exec_resume(struct exec *x)
 	x->linked =
 	    link_send(x->call->box, ATS_FRAME_RESUME, x->call->id, &m, NULL) == 0;
 	x->asked = m.has_in;
-	give_credit(out);
-	give_credit(err);
-	if ((out->over && out->event != NULL) || (err->over && err->event != NULL))
-		send_sigpipe(x);	/* the first may have been lost */
+	exec_out_resumed(x);
 }
 
 int
@@ -511,7 +318,7 @@ exec_end(struct exec *x, const struct outcome *o)
 	struct outcome *mine = &x->outcome;
 
 	*mine = *o;
-	mine->payload.n = o->payload.n < TEXT_MAX ? o->payload.n : TEXT_MAX;
+	mine->payload.n = o->payload.n < EXEC_TEXT_MAX ? o->payload.n : EXEC_TEXT_MAX;
 	if (mine->payload.n > 0)
 		memcpy(x->text, o->payload.p, mine->payload.n);
 	mine->payload.p = x->text;
@@ -523,33 +330,27 @@ exec_end(struct exec *x, const struct outcome *o)
 	x->ending = true;
 	stop_feed(x);
 	/* Nobody needs the rest of a file that is not whole. */
-	finish_if_drained(x, x->call->tool != NULL && o->is_error);
+	exec_finish_drained(x, x->call->tool != NULL && o->is_error);
 }
 
 void
 exec_drain_stop(struct exec *x)
 {
-	finish_if_drained(x, true);
+	exec_finish_drained(x, true);
 }
 
 void
 exec_let_go(struct exec *x)
 {
-	struct stream *s;
+	size_t i;
 
 	if (x == NULL)
 		return;
 	stop_feed(x);
 	exec_stdin_free(x->in);
 	x->in = NULL;
-	for (s = x->s; s < x->s + EXEC_STREAMS; s++) {
-		if (s->event != NULL)
-			event_free(s->event);
-		s->event = NULL;
-		s->over = true;		/* what still comes is taken and dropped */
-		ats_fd_close(&s->fd);
-		ats_buf_done(&s->held);
-	}
+	for (i = 0; i < EXEC_STREAMS; i++)
+		exec_out_close(&x->s[i]);
 }
 
 void
