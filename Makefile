@@ -92,7 +92,7 @@ HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
 BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o brain/vault/format.o \
-	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/boxes.o \
+	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/engine_tell.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/workspace.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
