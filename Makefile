@@ -102,7 +102,7 @@ BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(
 GW_CONFIG_O := proto/gateway_config.o proto/gateway_config_read.o proto/gateway_config_tool.o \
 	proto/gateway_config_url.o proto/gateway_template.o proto/gateway_config_file.o
 BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o brain/vault/credentials.o brain/vault/said.o \
-	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o brain/vault/ask_files.o \
+	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_in.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o brain/vault/ask_files.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
 BRAIN_O += $(HOOKS_O)

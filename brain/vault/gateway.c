@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of ats-gateway processes. Runs in the vault. Such a process reads what a server or a
- * program outside says and may be compromised: it has one credential, and what it sends is typed
- * messages that must fit the state of its life. A wrong one ends this process and no other. */
+ * The life of ats-gateway processes: when one is started, fails, is tried again, and ends. Runs in
+ * the vault. How often there is one is decided by calls and by how its upstream behaves. */
 #include "brain/vault/gateway.h"
 
 #include <event2/event.h>
@@ -19,11 +18,9 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
-#include "common/json.h"
 
 #define BACKOFF_MS 200			/* after the first failure, then twice that, ... */
 #define BACKOFF_MOST_MS 10000
-#define STEADY_MS 10000			/* one that took orders so long has not failed */
 #define QUIT_MS 5000
 
 static const char *
@@ -72,9 +69,8 @@ disconnect(struct gateway *g)
 	g->refused_waits = g->credential_owed = g->renewed = false;
 }
 
-/* It is not to be had now, by why. */
-static void
-fail(struct gateway *g, int code, const char *text)
+void
+gateway_fail(struct gateway *g, int code, const char *text)
 {
 	(void)ats_err_set(&g->why, code, "gateway %s: %s", name_of(g), text);
 	ats_log(ATS_LOG_WARN, "a gateway failed", "gateway=%s why=\"%s\"", name_of(g), text);
@@ -96,9 +92,8 @@ order_kill(struct gateway *g)
 		vault_die(g->v, "the spawner does not answer");
 }
 
-/* Its process is of no more use; EXITED comes. */
-static void
-end(struct gateway *g)
+void
+gateway_end(struct gateway *g)
 {
 	disconnect(g);
 	g->life = GW_ENDING;
@@ -112,11 +107,11 @@ gateway_kill(struct gateway *g, const char *why)
 {
 	if (g->fd < 0)
 		return;
-	end(g);
-	fail(g, ATS_E_PROTO, why);
+	gateway_end(g);
+	gateway_fail(g, ATS_E_PROTO, why);
 }
 
-/* ---- to its process -------------------------------------------------------------------- */
+/* ---- when nobody needs it -------------------------------------------------------------- */
 
 static void
 on_writable(evutil_socket_t fd, short what, void *arg)
@@ -132,7 +127,7 @@ static void
 quit(struct gateway *g)
 {
 	if (ats_brain_send(g->fd, ATS_MSG_QUIT, 0, NULL, 0) < 0) {
-		end(g);
+		gateway_end(g);
 		return;
 	}
 	g->life = GW_ENDING;
@@ -154,99 +149,6 @@ gateway_check_idle(struct gateway *g)
 		set_timer(g, s * 1000);
 }
 
-/* ---- from its process ------------------------------------------------------------------ */
-
-static int
-on_ready(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
-{
-	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
-
-	if (g->life != GW_SETTING_UP)
-		return ats_err_set(err, ATS_E_STATE, "GW_READY where none belongs");
-	if (m->u[0] != 0) {
-		ats_buf_init(&text, 2048);
-		(void)!ats_utf8_show(&text, m->s[1], strnlen(m->s[1], 400));
-		end(g);
-		fail(g, m->u[0] < 1000 ? (int)m->u[0] : ATS_E_PROTO, text.data);
-		return 0;
-	}
-	g->life = GW_TAKES;
-	g->ready_ms = ats_clock_ms();
-	g->why = (struct ats_err){ 0 };
-	g->wanted = false;
-	(void)event_del(g->timer);
-	ats_log(ATS_LOG_INFO, "gateway is ready", "gateway=%s pid=%d", name_of(g), (int)g->pid);
-	gateway_check_idle(g);
-	return 0;
-}
-
-static int
-on_message(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
-{
-	if (g->life == GW_ENDING)
-		return 0;
-	if (g->life != GW_SETTING_UP && g->life != GW_TAKES)
-		return ats_err_set(err, ATS_E_STATE, "it speaks before it is set up");
-	switch ((enum ats_brain_msg)m->type) {
-	case ATS_MSG_GW_READY:
-		return on_ready(g, m, err);
-	case ATS_MSG_GW_TOOL:
-		return gateway_tools_on_tool(g, m->u[0], m->s[1], m->s[2], err);
-	case ATS_MSG_GW_TOOLS:
-		return gateway_tools_on_tools(g, m->u[0], err);
-	case ATS_MSG_GW_UNAUTHORIZED:
-		if (g->src->conf.credential == NULL)
-			return ats_err_set(err, ATS_E_STATE, "it has no credential");
-		gateway_on_unauthorized(g);
-		return 0;
-	case ATS_MSG_GW_ENDED:
-		return asks_on_ended(g, m->u[0], m->u[1]) ? 0 :
-		    ats_err_set(err, ATS_E_UNKNOWN_ID, "the end of a call that it was not given");
-	default:			/* ats_ipc_recv lets no other pass */
-		return 0;
-	}
-}
-
-static void
-on_eof(struct gateway *g)
-{
-	bool ready = g->life == GW_TAKES, ending = g->life == GW_ENDING;
-
-	end(g);
-	if (!ending && (!ready || ats_clock_ms() - g->ready_ms < STEADY_MS))
-		fail(g, ATS_E_EOF, ready ? "its process ended" :
-		    "its process ended before it was ready; see brain.log");
-	else
-		g->failures = 0;
-}
-
-static void
-on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct gateway *g = arg;
-	struct vault *v = g->v;
-	struct ats_err err = { 0 };
-	int rc = -ATS_E_AGAIN;
-
-	(void)what;
-	for (unsigned i = 0; i < VAULT_MESSAGES_A_TURN && g->fd == (int)fd; i++) {
-		rc = ats_ipc_recv((int)fd, ats_brain_rows, ats_brain_nrows, ATS_BRAIN_GATEWAY,
-		    &v->msg);
-		if (rc != 1)
-			break;
-		rc = on_message(g, &v->msg, &err);
-		ats_ipc_done(&v->msg);
-		if (rc < 0)
-			break;
-		rc = 1;
-	}
-	if (g->fd == (int)fd && rc == 0)
-		on_eof(g);
-	else if (g->fd == (int)fd && rc < 0 && rc != -ATS_E_AGAIN)
-		gateway_kill(g, err.code != 0 ? err.text : ats_err_text(rc));
-	engine_sync(v);
-}
-
 /* ---- its start and its end --------------------------------------------------------------- */
 
 static int
@@ -262,7 +164,7 @@ order_process(struct gateway *g, struct ats_err *err)
 		    name_of(g));
 	(void)close(pair[1]);
 	g->fd = pair[0];
-	g->rd = event_new(g->v->base, g->fd, EV_READ | EV_PERSIST, on_readable, g);
+	g->rd = event_new(g->v->base, g->fd, EV_READ | EV_PERSIST, gateway_on_readable, g);
 	g->wr = event_new(g->v->base, g->fd, EV_WRITE, on_writable, g);
 	if (rc < 0 || g->rd == NULL || g->wr == NULL) {
 		disconnect(g);
@@ -290,7 +192,7 @@ begin(struct gateway *g)
 	if (rc == 0)
 		rc = order_process(g, &err);
 	if (rc < 0)
-		fail(g, err.code, err.text);
+		gateway_fail(g, err.code, err.text);
 	else
 		g->life = GW_ORDERED;
 }
@@ -350,7 +252,7 @@ on_started(struct gateway *g, const struct ats_ipc_msg *m)
 	if (m->u[2] != 0) {
 		disconnect(g);
 		g->life = GW_DOWN;
-		fail(g, (int)m->u[2], m->s[3]);
+		gateway_fail(g, (int)m->u[2], m->s[3]);
 		return;
 	}
 	g->life = GW_SETTING_UP;
@@ -362,8 +264,8 @@ on_started(struct gateway *g, const struct ats_ipc_msg *m)
 		(void)!gateway_set_up(g, &err);
 	if (err.code == 0)
 		return;
-	end(g);
-	fail(g, err.code, err.text);
+	gateway_end(g);
+	gateway_fail(g, err.code, err.text);
 }
 
 static void
@@ -375,11 +277,11 @@ on_exited(struct gateway *g, const struct ats_ipc_msg *m)
 	    name_of(g), (int)g->pid, (unsigned long long)m->u[1], (unsigned long long)m->u[2]);
 	(void)event_del(g->timer);
 	if (g->life != GW_ENDING) {
-		end(g);
+		gateway_end(g);
 		(void)snprintf(why, sizeof(why), "its process ended with %s %llu; see brain.log",
 		    m->u[2] != 0 ? "signal" : "code",
 		    (unsigned long long)(m->u[2] != 0 ? m->u[2] : m->u[1]));
-		fail(g, ATS_E_EOF, why);
+		gateway_fail(g, ATS_E_EOF, why);
 	}
 	disconnect(g);
 	g->life = GW_DOWN;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_out.c what
- * these are told and their links, gateway_tools.c what tools they have. decide.h has the calls. */
+ * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_in.c what these
+ * say, gateway_out.c what they are told and their links, gateway_tools.c what tools they have.
+ * decide.h has the calls. */
 #ifndef ATS_VAULT_GATEWAY_H
 #define ATS_VAULT_GATEWAY_H
 
+#include <event2/util.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -73,6 +75,10 @@ struct gateway *gateway_find(const struct vault *v, const char *name);
 void gateway_need(struct gateway *g);
 /* It broke the rules, or its link did. */
 void gateway_kill(struct gateway *g, const char *why);
+/* Its process is of no more use: it is killed, EXITED comes. Its calls are lost. */
+void gateway_end(struct gateway *g);
+/* It is not to be had now; code and text are kept as why. Who waits for it hears so. */
+void gateway_fail(struct gateway *g, int code, const char *text);
 /* After a call of it has ended: idle, or the end of a stale one. */
 void gateway_check_idle(struct gateway *g);
 /* Takes what is of a gateway; false: it is of something else. */
@@ -82,6 +88,10 @@ void gateway_credential_known(struct vault *v, const char *name, bool changed);
 void gateway_on_list(struct vault *v, const char *name);
 void gateway_on_broken(struct vault *v, const char *name, uint64_t generation);
 void gateway_engine_gone(struct vault *v);
+
+/* ---- gateway_in.c --------------------------------------------------------------------- */
+/* Callback of libevent for g->rd; arg is the gateway. */
+void gateway_on_readable(evutil_socket_t fd, short what, void *arg);
 
 /* ---- gateway_out.c ------------------------------------------------------------------- */
 /* GW_SETUP with the credential. An error is the end of its process. */

@@ -143,13 +143,15 @@ ATS_NODISCARD int engine_order(struct vault *v, struct ats_err *err);
 ATS_NODISCARD int engine_attach(struct vault *v, int fd, struct ats_err *err);
 void engine_on_started(struct vault *v, const struct ats_ipc_msg *m);
 void engine_on_exited(struct vault *v, uint64_t code, uint64_t sig);
+/* It broke the rules, or does not take what it is sent: a fresh one takes over. */
+void engine_kill(struct vault *v, const char *why);
+void engine_free(struct vault *v);
+
+/* engine_tell.c */
 /* Sends what is owed until the socket is full; goes on when it is writable. */
 void engine_sync(struct vault *v);
 /* Takes s, which left the table: the engine is told if it knows of it. */
 void engine_session_gone(struct vault *v, struct session *s);
-/* It broke the rules, or does not take what it is sent: a fresh one takes over. */
-void engine_kill(struct vault *v, const char *why);
-void engine_free(struct vault *v);
 
 /* outside.c */
 /* Takes listener, where an engine of the service manager comes in; -1: the spawner starts it. */
