@@ -85,7 +85,7 @@ RULES_O := brain/policy/rules.o brain/policy/rules_read.o brain/policy/rules_com
 POLICY_O := $(RULES_O) brain/policy/canon.o brain/policy/canon_number.o brain/policy/grants.o \
 	brain/policy/approvals.o
 METRICS_O := proto/metrics.o proto/timings.o
-PROTO_O := proto/msg.o proto/msg_encode.o proto/frames.o proto/ctx.o proto/tools.o proto/prove.o
+PROTO_O := proto/msg.o proto/msg_wrong.o proto/msg_encode.o proto/frames.o proto/ctx.o proto/tools.o proto/prove.o
 RELAYDIR_O := proto/relaydir.o proto/specs.o
 # hooks: their configuration, their matchers, what they answer
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
@@ -166,7 +166,7 @@ LIBATS_ABI := 0
 CLIENT := servable session open calls wait answer ctx plan
 LIBATS_O := common/err.o common/buf.o common/json.o common/json_names.o common/json_read.o \
 	common/json_write.o common/utf8.o common/clock.o common/path.o common/fd.o $(CHILD_O) \
-	common/fault.o proto/msg.o proto/ctx.o proto/tools.o $(CLIENT:%=brain/client/%.o)
+	common/fault.o proto/msg.o proto/msg_wrong.o proto/ctx.o proto/tools.o $(CLIENT:%=brain/client/%.o)
 LIBATS := $(BUILD)/libats.a $(BUILD)/libats.so
 
 PROGRAMS := $(BUILD)/ats-brain $(BUILD)/ats-engine $(BUILD)/ats-gateway $(BUILD)/ats-http \

@@ -7,11 +7,11 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "proto/msg_wrong.h"
+
 #define ITEM_MAX 512	/* bytes of a struct that is one of ITEMS */
-#define GOT_MAX 40	/* bytes of a wrong value that an error text quotes */
 
 struct decoder {
 	const struct ats_shape *shape;
@@ -28,95 +28,6 @@ static void *
 member(const struct decoder *d, size_t offset)
 {
 	return d->ret + offset;
-}
-
-/* ---- error texts ------------------------------------------------------------------ */
-static void
-expected_u64(const struct ats_field *f, char *out, size_t size)
-{
-	if (f->max == UINT64_MAX && f->min == 0)
-		(void)snprintf(out, size, "a whole number");
-	else if (f->max == UINT64_MAX)
-		(void)snprintf(out, size, "an integer of at least %" PRIu64, f->min);
-	else
-		(void)snprintf(out, size, "an integer from %" PRIu64 " to %" PRIu64, f->min,
-		    f->max);
-}
-
-static void
-expected(const struct ats_field *f, char *out, size_t size)
-{
-	switch (f->type) {
-	case ATS_FIELD_U64:
-		expected_u64(f, out, size);
-		break;
-	case ATS_FIELD_BOOL:
-		(void)snprintf(out, size, "true or false");
-		break;
-	case ATS_FIELD_STR:
-		(void)snprintf(out, size, "a string");
-		break;
-	case ATS_FIELD_RAW:
-		(void)snprintf(out, size, "an object or an array");
-		break;
-	case ATS_FIELD_STRV:
-		(void)snprintf(out, size, "an array of strings");
-		break;
-	case ATS_FIELD_ITEMS:
-		(void)snprintf(out, size, "an array of %" PRIu64 " to %" PRIu64 " objects", f->min,
-		    f->max);
-		break;
-	case ATS_FIELD_ENUM:
-		(void)snprintf(out, size, "one of %.*s", (int)strcspn(f->doc, ":"), f->doc);
-		break;
-	}
-}
-
-/* "name: expected this, got that"; that is cut on a character. */
-static int
-mistyped(const struct decoder *d, const struct ats_field *f, const struct ats_json_val *v)
-{
-	char want[160];
-	size_t n = v->raw.n;
-	const char *more = "";
-
-	if (d->err == NULL)
-		return -ATS_E_FIELD;
-	expected(f, want, sizeof(want));
-	if (v->type == ATS_JSON_OBJECT || v->type == ATS_JSON_ARRAY)
-		return ats_err_set(d->err, ATS_E_FIELD, "%s: expected %s, got %s", f->name, want,
-		    v->type == ATS_JSON_OBJECT ? "an object" : "an array");
-	if (n > GOT_MAX) {
-		n = GOT_MAX - ats_utf8_cut_tail(v->raw.p, GOT_MAX);
-		more = "...";
-	}
-	return ats_err_set(d->err, ATS_E_FIELD, "%s: expected %s, got %.*s%s", f->name, want,
-	    (int)n, v->raw.p, more);
-}
-
-static int
-too_long(const struct decoder *d, const struct ats_field *f)
-{
-	return ats_err_set(d->err, ATS_E_FIELD, "%s: too long, at most %" PRIu64 " bytes",
-	    f->name, f->max);
-}
-
-static int
-unknown_member(const struct decoder *d, struct ats_slice key)
-{
-	char names[256] = "";
-	size_t i, at = 0, n = key.n;
-
-	if (d->err == NULL)
-		return -ATS_E_FIELD;
-	for (i = 0; i < d->shape->nfields && at < sizeof(names); i++) {
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "",
-		    d->shape->fields[i].name);
-	}
-	if (n > GOT_MAX)
-		n = GOT_MAX - ats_utf8_cut_tail(key.p, GOT_MAX);
-	return ats_err_set(d->err, ATS_E_FIELD, "%.*s: unknown; there are: %s", (int)n, key.p,
-	    names[0] == '\0' ? "none" : names);
 }
 
 static int decode_item(
@@ -182,12 +93,12 @@ decode_u64(struct decoder *d, const struct ats_field *f, const struct ats_json_v
 			number = without_fraction(v);
 	}
 	if (number.type != ATS_JSON_NUMBER || ats_json_to_u64(&number, &value) < 0)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	/* Who gives more time than there is gets what there is. */
 	if (f->role == ATS_ROLE_TIMEOUT && value > f->max)
 		value = f->max;
 	if (value < f->min || value > f->max)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	*(uint64_t *)member(d, f->offset) = value;
 	*(bool *)member(d, f->has_offset) = true;
 	return 0;
@@ -201,7 +112,7 @@ decode_bool(struct decoder *d, const struct ats_field *f, const struct ats_json_
 	if ((d->flags & ATS_DECODE_LENIENT_NUM) != 0 && v->type == ATS_JSON_STRING)
 		truth = unquoted(v);
 	if (truth.type != ATS_JSON_BOOL)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	*(bool *)member(d, f->offset) = truth.b;
 	*(bool *)member(d, f->has_offset) = true;
 	return 0;
@@ -216,7 +127,7 @@ add_string(struct decoder *d, const struct ats_field *f, const struct ats_json_v
 	int rc;
 
 	if ((v->raw.n - 2) / 6 > f->max)	/* six bytes are the longest escape of one */
-		return too_long(d, f);
+		return ats_msg_too_long(f, d->err);
 	rc = ats_json_to_str(v, d->arena);
 	if (rc == -ATS_E_FIELD)
 		return ats_err_set(d->err, ATS_E_FIELD, "%s: holds a NUL character", f->name);
@@ -237,13 +148,13 @@ decode_str(struct decoder *d, size_t i, const struct ats_json_val *v)
 	int rc;
 
 	if (v->type != ATS_JSON_STRING)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	d->at[i] = d->arena->len;
 	rc = add_string(d, f, v, &n);
 	if (rc < 0)
 		return rc;
 	if (n > f->max)
-		return too_long(d, f);
+		return ats_msg_too_long(f, d->err);
 	if (n < f->min && f->min == 1)
 		return ats_err_set(d->err, ATS_E_FIELD, "%s: must not be empty", f->name);
 	if (n < f->min)
@@ -261,11 +172,11 @@ decode_enum(struct decoder *d, size_t i, const struct ats_json_val *v)
 	int rc;
 
 	if (v->type != ATS_JSON_STRING || v->raw.n > 6 * 256)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	d->at[i] = d->arena->len;
 	rc = ats_json_to_str(v, d->arena);
 	if (rc == -ATS_E_FIELD)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	if (rc == 0)
 		rc = ats_buf_add_char(d->arena, '\0');
 	if (rc < 0)
@@ -277,7 +188,7 @@ decode_enum(struct decoder *d, size_t i, const struct ats_json_val *v)
 		if (n == len && memcmp(p, text, n) == 0)
 			return 0;
 		if (p[n] != '|')
-			return mistyped(d, f, v);
+			return ats_msg_mistyped(f, v, d->err);
 		p += n + 1;
 	}
 }
@@ -286,9 +197,9 @@ static int
 decode_raw(struct decoder *d, const struct ats_field *f, const struct ats_json_val *v)
 {
 	if (v->type != ATS_JSON_OBJECT && v->type != ATS_JSON_ARRAY)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	if (v->raw.n > f->max)
-		return too_long(d, f);
+		return ats_msg_too_long(f, d->err);
 	*(struct ats_slice *)member(d, f->offset) = v->raw;
 	return 0;
 }
@@ -323,14 +234,14 @@ decode_strv(struct decoder *d, size_t i, const struct ats_json_val *v)
 	int rc;
 
 	if (v->type != ATS_JSON_ARRAY || d->is_item)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	ats_json_iter_init(&it, v->raw);
 	for (; ats_json_next(&it, &key, &e); count++) {
 		if (e.type != ATS_JSON_STRING)
-			return mistyped(d, f, v);
+			return ats_msg_mistyped(f, v, d->err);
 	}
 	if (count > f->max)
-		return too_long(d, f);
+		return ats_msg_too_long(f, d->err);
 	rc = reserve_array(d, i, sizeof(char *), (count + 1) * sizeof(char *));
 	if (rc < 0)
 		return rc;
@@ -342,7 +253,7 @@ decode_strv(struct decoder *d, size_t i, const struct ats_json_val *v)
 			return rc;
 		total += n + 1;
 		if (total > f->max)
-			return too_long(d, f);
+			return ats_msg_too_long(f, d->err);
 		memcpy(d->arena->data + d->at[i] + k * sizeof(char *), &offset, sizeof(offset));
 	}
 	*(size_t *)member(d, f->has_offset) = count;
@@ -362,7 +273,7 @@ decode_items(struct decoder *d, size_t i, const struct ats_json_val *v)
 	int rc;
 
 	if (v->type != ATS_JSON_ARRAY || d->is_item)
-		return mistyped(d, f, v);
+		return ats_msg_mistyped(f, v, d->err);
 	ats_json_iter_init(&it, v->raw);
 	while (ats_json_next(&it, &key, &e))
 		count++;
@@ -503,7 +414,7 @@ decode_members(struct decoder *d, const char *json, size_t n)
 		if (i == d->shape->nfields) {
 			if ((d->flags & ATS_DECODE_SKIP_UNKNOWN) != 0)
 				continue;
-			return unknown_member(d, key);
+			return ats_msg_unknown(d->shape, key, d->err);
 		}
 		if ((d->seen & (UINT32_C(1) << i)) != 0)
 			return ats_err_set(d->err, ATS_E_FIELD, "%s: given twice",
