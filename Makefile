@@ -114,14 +114,14 @@ ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(ME
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
 	hands/fs/target.o hands/fs/replace.o hands/fs/inplace.o hands/fs/saved.o hands/fs/meta.o \
-	hands/fs/text.o hands/fs/notebook.o hands/fs/match_edit.o hands/fs/diff.o hands/fs/image.o \
+	hands/fs/text.o hands/fs/notebook.o hands/fs/notebook_find.o hands/fs/notebook_cell.o hands/fs/match_edit.o hands/fs/diff.o hands/fs/image.o \
 	hands/fs/image_jpeg.o hands/fs/image_web.o hands/fs/pdf.o \
 	hands/tools/result.o hands/tools/change.o hands/tools/read.o hands/tools/read_lines.o hands/tools/read_kind.o \
 	hands/tools/notebook_show.o hands/tools/write.o hands/tools/edit.o \
 	hands/tools/edit_retry.o hands/tools/edit_text.o hands/tools/multi_edit.o \
 	hands/tools/notebook_edit.o hands/tools/ls.o hands/tools/hooks.o
 # searching: Grep and Glob
-MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_class regex_words regex_tail walk walk_dir types filter \
+MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_escape regex_class regex_words regex_tail walk walk_dir types filter \
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
 FRONT := front keys link link_frames link_peer link_prove link_accept calls calls_frames pool worker_io tool_call render data shell capture outcome spill bash bash_text \

@@ -26,15 +26,15 @@ AIM_job := hands/worker/job.c
 AIM_json := common/json.c common/json_names.c common/json_read.c common/json_write.c \
 	common/json_comment.c common/utf8.c
 AIM_mcp := brain/engine/mcp_era.c brain/engine/mcp_listen.c
-AIM_notebook := hands/fs/notebook.c
+AIM_notebook := hands/fs/notebook.c hands/fs/notebook_find.c hands/fs/notebook_cell.c
 AIM_place := hands/fs/place.c
 AIM_policy := brain/policy/rules.c brain/policy/rules_read.c brain/policy/rules_bash.c \
 	brain/policy/rules_command.c brain/policy/rules_word.c brain/policy/rules_wrap.c \
 	brain/policy/rules_pattern.c brain/policy/rules_path.c
 AIM_record := hands/front/record.c hands/front/calls_move.c hands/front/shell_move.c hands/front/spill_move.c \
 	hands/front/bash_move.c hands/front/background_move.c hands/front/exec_move.c
-AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_class.c \
-	hands/match/regex_words.c hands/match/literal.c
+AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_escape.c \
+	hands/match/regex_class.c hands/match/regex_words.c hands/match/literal.c
 AIM_relaydir := proto/relaydir.c proto/specs.c
 AIM_rounds := brain/ctl/mcp_rounds.c brain/ctl/mcp_retry.c brain/ctl/mcp_state.c brain/ctl/mcp_meta.c
 AIM_shim := hands/shim/rpc.c hands/shim/methods.c hands/shim/calls.c
