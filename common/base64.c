@@ -58,16 +58,11 @@ ats_base64_decode(const char *s, size_t n, struct ats_buf *out)
 	return 0;
 }
 
-int
-ats_base64_encode(const void *p, size_t n, struct ats_buf *out)
+void
+ats_base64_digits(const void *p, size_t n, char *out)
 {
 	const unsigned char *u = p;
-	size_t len = (n + 2) / 3 * 4;
-	char *to;
-	int rc = ats_buf_reserve(out, len, &to);
 
-	if (rc < 0)
-		return rc;
 	for (size_t i = 0; i < n; i += 3) {
 		uint32_t bits = (uint32_t)u[i] << 16;
 
@@ -75,11 +70,23 @@ ats_base64_encode(const void *p, size_t n, struct ats_buf *out)
 			bits |= (uint32_t)u[i + 1] << 8;
 		if (i + 2 < n)
 			bits |= u[i + 2];
-		*to++ = digits64[bits >> 18];
-		*to++ = digits64[bits >> 12 & 63];
-		*to++ = i + 1 < n ? digits64[bits >> 6 & 63] : '=';
-		*to++ = i + 2 < n ? digits64[bits & 63] : '=';
+		*out++ = digits64[bits >> 18];
+		*out++ = digits64[bits >> 12 & 63];
+		*out++ = i + 1 < n ? digits64[bits >> 6 & 63] : '=';
+		*out++ = i + 2 < n ? digits64[bits & 63] : '=';
 	}
+}
+
+int
+ats_base64_encode(const void *p, size_t n, struct ats_buf *out)
+{
+	size_t len = (n + 2) / 3 * 4;
+	char *to;
+	int rc = ats_buf_reserve(out, len, &to);
+
+	if (rc < 0)
+		return rc;
+	ats_base64_digits(p, n, to);
 	ats_buf_commit(out, len);
 	return 0;
 }

@@ -7,37 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base64.h"
 #include "common/digest.h"
 #include "common/http_head.h"
 #include "common/ws.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"	/* RFC 6455, 1.3 */
 
-/* ---- base64 of what is ours ------------------------------------------------------ */
-
-static void
-base64(const unsigned char *p, size_t n, char *out)
-{
-	static const char digits[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t bits = (uint32_t)p[i] << 16;
-
-		bits |= i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0;
-		bits |= i + 2 < n ? p[i + 2] : 0;
-		*out++ = digits[bits >> 18];
-		*out++ = digits[bits >> 12 & 63];
-		*out++ = i + 1 < n ? digits[bits >> 6 & 63] : '=';
-		*out++ = i + 2 < n ? digits[bits & 63] : '=';
-	}
-	*out = '\0';
-}
-
 void
 ats_ws_key(const unsigned char bytes[16], char ret_key[ATS_WS_KEY])
 {
-	base64(bytes, 16, ret_key);
+	ats_base64_digits(bytes, 16, ret_key);
+	ret_key[ATS_WS_KEY - 1] = '\0';
 }
 
 void
@@ -48,7 +29,8 @@ ats_ws_accept(const char *key, char ret_accept[ATS_WS_ACCEPT])
 	int n = snprintf(text, sizeof(text), "%s" GUID, key);
 
 	ats_sha1(text, (size_t)n, sum);
-	base64(sum, sizeof(sum), ret_accept);
+	ats_base64_digits(sum, sizeof(sum), ret_accept);
+	ret_accept[ATS_WS_ACCEPT - 1] = '\0';
 }
 
 /* ---- what is sent ---------------------------------------------------------------- */
