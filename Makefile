@@ -63,7 +63,7 @@ LIBS_PCRE := -lpcre2-8
 LIBS_CURL := -lcurl
 
 # ---- objects -----------------------------------------------------------------------
-COMMON := err buf base64 notify log addr json json_names json_read json_write utf8 frame clock map digest path fd fault logfmt
+COMMON := err buf base64 notify log addr json json_names json_read json_write utf8 frame clock map digest path fd fault logfmt options
 COMMON_O := $(COMMON:%=common/%.o)
 CHAN_O := common/chan.o common/chan_read.o common/stream.o common/hold.o common/wire.o common/wire_plain.o \
 	common/wire_ws.o common/ws.o common/ws_http.o common/http_head.o

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/options.h"
 #include "hands/confine/probe.h"
 #include "hands/front/front.h"
 #include "hands/init/attach.h"
@@ -32,13 +33,9 @@ main(int argc, char **argv)
 		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
 		return 2;
 	}
-	if (options.help) {
+	if (options.help)
 		options_usage();
-		return 0;
-	}
-	if (options.version) {
-		(void)puts("ats-hands " ATS_VERSION);
-		return 0;
-	}
+	if (options.version)
+		ats_options_say("ats-hands " ATS_VERSION "\n");
 	return options.probe ? probe_print() : launcher_run(&options);
 }

@@ -10,25 +10,12 @@
 #include <sys/stat.h>
 
 #include "common/log.h"
+#include "common/options.h"
 
-static void
-usage(FILE *to)
-{
-	(void)fprintf(to,
-	    "usage: ats-engine --vault-fd N --door-fd N\n"
-	    "       ats-engine --connect PATH --state DIR\n"
-	    "Started by ats-brain, or by a service manager. -V prints the version.\n");
-}
-
-/* -1 unless it is the number of a descriptor */
-static int
-descriptor(const char *text)
-{
-	char *end = NULL;
-	long n = strtol(text, &end, 10);
-
-	return end == text || *end != '\0' || n < 0 || n > 1 << 20 ? -1 : (int)n;
-}
+static const char usage[] =
+    "usage: ats-engine --vault-fd N --door-fd N\n"
+    "       ats-engine --connect PATH --state DIR\n"
+    "Started by ats-brain, or by a service manager. -V prints the version.\n";
 
 void
 options_parse(int argc, char **argv, struct options *o)
@@ -48,10 +35,10 @@ options_parse(int argc, char **argv, struct options *o)
 	while ((opt = getopt_long(argc, argv, "Vh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'v':
-			o->vault_fd = descriptor(optarg);
+			o->vault_fd = ats_options_fd(optarg);
 			break;
 		case 'd':
-			o->door_fd = descriptor(optarg);
+			o->door_fd = ats_options_fd(optarg);
 			break;
 		case 'c':
 			o->connect = optarg;
@@ -60,13 +47,11 @@ options_parse(int argc, char **argv, struct options *o)
 			o->state = optarg;
 			break;
 		case 'V':
-			(void)puts("ats-engine " ATS_VERSION);
-			exit(0);
+			ats_options_say("ats-engine " ATS_VERSION "\n");
 		case 'h':
-			usage(stdout);
-			exit(0);
+			ats_options_say(usage);
 		default:
-			usage(stderr);
+			(void)fputs(usage, stderr);
 			exit(2);
 		}
 	}
@@ -86,11 +71,11 @@ options_check(const struct options *o)
 	if ((o->connect != NULL) != (o->state != NULL) ||
 	    (o->state != NULL && o->state[0] != '/') ||
 	    (o->connect != NULL && (o->vault_fd >= 0 || o->door_fd >= 0))) {
-		usage(stderr);
+		(void)fputs(usage, stderr);
 		ats_fatal("--connect and an absolute --state go together, without descriptors");
 	}
 	if (o->connect == NULL && (!is_socket(o->vault_fd) || !is_socket(o->door_fd))) {
-		usage(stderr);
+		(void)fputs(usage, stderr);
 		ats_fatal("not two sockets; ats-brain starts this program");
 	}
 }

@@ -18,17 +18,14 @@
 #include "brain/gateway/orders.h"
 #include "brain/gateway/vault_link.h"
 #include "common/log.h"
+#include "common/options.h"
 #include "common/secret.h"
 
 #define VAULT_FD 3
 
-static void
-usage(FILE *to)
-{
-	(void)fprintf(to,
-	    "usage: ats-gateway NAME\n"
-	    "Started by ats-brain, not by hand. -V prints the version.\n");
-}
+static const char usage[] =
+    "usage: ats-gateway NAME\n"
+    "Started by ats-brain, not by hand. -V prints the version.\n";
 
 static void
 parse_options(int argc, char **argv)
@@ -43,13 +40,11 @@ parse_options(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "Vh", longs, NULL)) != -1) {
 		switch (opt) {
 		case 'V':
-			(void)puts("ats-gateway " ATS_VERSION);
-			exit(0);
+			ats_options_say("ats-gateway " ATS_VERSION "\n");
 		case 'h':
-			usage(stdout);
-			exit(0);
+			ats_options_say(usage);
 		default:
-			usage(stderr);
+			(void)fputs(usage, stderr);
 			exit(2);
 		}
 	}
@@ -61,7 +56,7 @@ check_fd(void)
 	struct stat st;
 
 	if (fstat(VAULT_FD, &st) < 0 || !S_ISSOCK(st.st_mode)) {
-		usage(stderr);
+		(void)fputs(usage, stderr);
 		ats_fatal("descriptor %d is not a socket; ats-brain starts this program", VAULT_FD);
 	}
 }

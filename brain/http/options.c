@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/options.h"
 
 #define SECONDS_MAX 3600
 
@@ -62,13 +63,11 @@ take_listen(struct options *o, const char *text)
 static int
 take_fd(const char *text)
 {
-	char *end;
-	long n = strtol(text, &end, 10);
+	int fd = ats_options_fd(text);
 
-	if (end == text || *end != '\0' || n < 3 || n > 1 << 20 ||
-	    fcntl((int)n, F_SETFD, FD_CLOEXEC) < 0)
+	if (fd < 3 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		wrong("--vault-fd: not an open descriptor");
-	return (int)n;
+	return fd;
 }
 
 static unsigned
@@ -169,11 +168,9 @@ options_parse(int argc, char **argv, struct options *ret)
 			ret->vault_fd = take_fd(optarg);
 			break;
 		case 'V':
-			(void)puts("ats-http " ATS_VERSION);
-			exit(fflush(stdout) == 0 ? 0 : 1);
+			ats_options_say("ats-http " ATS_VERSION "\n");
 		case 'h':
-			(void)fputs(usage_text, stdout);
-			exit(fflush(stdout) == 0 ? 0 : 1);
+			ats_options_say(usage_text);
 		case ':':
 			wrong("%s wants a value", argv[optind - 1]);
 		default:

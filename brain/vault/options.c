@@ -3,10 +3,11 @@
  * The command line of ats-brain. Runs before everything else; the user controls it. */
 #include "brain/vault/options.h"
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "common/options.h"
 
 static const char usage[] =
     "usage: ats-brain [--foreground] [-n] [--config FILE] [--runtime DIR] [--state DIR]\n"
@@ -37,13 +38,11 @@ misused(const char *what)
 static int
 parse_fd(const char *text)
 {
-	char *end;
-	long n = strtol(text, &end, 10);
+	int fd = ats_options_fd(text);
 
-	if (end == text || *end != '\0' || n < 0 || n > 1 << 20 ||
-	    fcntl((int)n, F_GETFD) < 0)
+	if (fd < 0)
 		misused("--ready-fd: not an open descriptor");
-	return (int)n;
+	return fd;
 }
 
 void
@@ -82,9 +81,9 @@ options_parse(int argc, char **argv, struct options *ret)
 		else if (c == 'e')
 			ret->engine_user = optarg;
 		else if (c == 'h')
-			exit(fputs(usage, stdout) == EOF);
+			ats_options_say(usage);
 		else if (c == 'V')
-			exit(puts("ats-brain " ATS_VERSION) == EOF);
+			ats_options_say("ats-brain " ATS_VERSION "\n");
 		else {		/* getopt has said what is wrong */
 			(void)fputs("ats-brain: see ats-brain --help\n", stderr);
 			exit(2);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/options.h"
 #include "hands/init/attach.h"
 
 #define ENV "ATS_HANDS_"
@@ -298,7 +299,7 @@ options_parse(int argc, char **argv, struct hands_options *ret, struct ats_err *
 void
 options_usage(void)
 {
-	(void)puts(
+	ats_options_say(
 	    "usage: ats-hands --workspace DIR --stdio | --listen ADDR | --connect ADDR |\n"
 	    "                 --link-fd N [--allow-uid N]... [--allow-plain]\n"
 	    "                 [--key-file FILE | --key-fd N] [--tls-cert FILE --tls-key FILE]\n"
@@ -333,5 +334,5 @@ options_usage(void)
 	    "                 background_jobs, background_life_s\n"
 	    "  -h, --help  -V, --version\n\n"
 	    "A flag is also read from the environment, as ATS_HANDS_LISTEN for --listen, and\n"
-	    "ATS_HANDS_OPTION_NET=host for --option net=host; the command line wins.");
+	    "ATS_HANDS_OPTION_NET=host for --option net=host; the command line wins.\n");
 }

@@ -47,7 +47,8 @@ struct hands_options {
  * -ATS_E_INVAL with a text for the user. */
 ATS_NODISCARD int options_parse(int argc, char **argv, struct hands_options *ret,
     struct ats_err *err);
-void options_usage(void);
+/* Prints it on stdout and exits. */
+void options_usage(void) __attribute__((noreturn));
 
 /* ---- options_values.c */
 /* One NAME=VALUE, borrowed. */
