@@ -295,7 +295,7 @@ call_cancel(struct call *c)
 	if (c->abandoned || c->uncommitted)
 		return;
 	if (c->state == CALL_QUEUED) {
-		if (c->journaled)
+		if (call_may_have_run(c))
 			call_finish_unknown(c, ATS_E_CANCELLED,
 			    "it was cancelled while it waited to be tried again");
 		else
@@ -410,6 +410,43 @@ remember(struct call *c, const struct outcome *o)
 	return !keep_uncommitted(c, o) && keeps;
 }
 
+bool
+call_may_have_run(const struct call *c)
+{
+	return c->given > 0 && call_class(c) != ATS_CLASS_PURE;
+}
+
+void
+call_did_not_run(struct call *c)
+{
+	if (c->given > 0)
+		c->given--;
+}
+
+/* What ends it now was said of an attempt that did not start, and another may have run. */
+static void
+finish_attempt(struct call *c, const struct outcome *o)
+{
+	static const char head[] = "The outcome of this call is unknown: it was given to a sandbox "
+				   "or to its gateway before, and may have run there in part or to "
+				   "its end. It was not run again:\n";
+	static const char tail[] = "\nLook at the state of things before you repeat it.";
+	struct outcome with = { .kind = OUTCOME_UNKNOWN, .is_error = true, .code = o->code,
+		.payload = { "The outcome of this call is unknown.", 36 } };
+	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
+	int rc;
+
+	ats_buf_init(&text, sizeof(head) + sizeof(tail) + o->payload.n);
+	rc = ats_buf_add_str(&text, head);
+	if (rc == 0)
+		rc = ats_buf_add(&text, o->payload.p, o->payload.n);
+	if (rc == 0)
+		rc = ats_buf_add_str(&text, tail);
+	if (rc == 0)
+		with.payload = (struct ats_slice){ text.data, text.len };
+	call_finish(c, &with);
+}
+
 void
 call_finish(struct call *c, const struct outcome *o)
 {
@@ -417,6 +454,10 @@ call_finish(struct call *c, const struct outcome *o)
 	struct outcome with = *o;
 	bool journaled = c->journaled, ack;
 
+	if (o->kind == OUTCOME_NOT_STARTED && call_may_have_run(c)) {
+		finish_attempt(c, o);
+		return;
+	}
 	c->finishing = true;
 	turns_leave(c);
 	observe_hops(c, &with);

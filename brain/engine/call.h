@@ -122,6 +122,8 @@ struct call {
 	bool has_result;		/* hands gave one, and keeps it until it is acknowledged */
 	bool uncommitted;		/* answered, but the journal was full: tried again */
 	unsigned attempt;
+	unsigned given;			/* how often it went out and may have run, by all that is
+					 * known: whoever says that it did not takes one back */
 	uint64_t timeout_ms;
 	uint64_t created_us, sent_us, deadline_us, orphan_us;
 	/* of its time (proto/timings.def); asked_us: since when the vault decides, 0 not now */
@@ -156,12 +158,23 @@ struct call_ask {			/* all borrowed */
  * new one. 0: the waiter is answered now or later. Negative: nothing was taken, the caller
  * answers (-ATS_E_ID_REUSED, -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_NOSPC). */
 ATS_NODISCARD int call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err);
+/* Whether a call of this key of a client lives, or has an answer that is kept. */
+bool call_is_known(struct engine *e, const struct session *s, const char *key);
+/* The same for a tool of a gateway that is called name and is not there (now): 1 when the call of
+ * ask->key is known, and is answered now or later. 0: it is not. Negative: as call_ask. */
+ATS_NODISCARD int call_ask_known(struct engine *e, struct call_ask *ask, const char *name,
+    struct ats_err *err);
 /* What a retry may do: the tool's class, but a validate is pure and an exec is never. */
 enum ats_tool_class call_class(const struct call *c);
 /* Ends a pure call that was cancelled or timed out, and of which nothing came. */
 void call_fail_stopped(struct call *c);
+/* Whether some attempt may have had an effect: one that has none of a call that only reads. */
+bool call_may_have_run(const struct call *c);
+/* Who had it says that it did not run there. */
+void call_did_not_run(struct call *c);
 /* Answers all waiters and ends the call; with abandoned set before, it lives on without
- * waiters. c may be gone after it. */
+ * waiters. Not started is said of a call of which no attempt may have run, else it is unknown,
+ * with what was to be said as the reason. c may be gone after it. */
 void call_finish(struct call *c, const struct outcome *o);
 /* The same with a code and a text of ours; is_error. */
 void call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt, ...)

@@ -260,6 +260,23 @@ answer_unread(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 	return 1;
 }
 
+/* It lives, and this waiter is one too many: that it was not taken would say that it does not run.
+ * 1. */
+static int
+answer_unjoined(const struct call *live, const struct call_ask *ask, const struct ats_err *why)
+{
+	char text[sizeof(why->text) + 160];
+	struct outcome o;
+
+	(void)snprintf(text, sizeof(text), "This call was asked for before and has not ended: what "
+	    "becomes of it is not known here, since it cannot be waited for (%s). It is not run "
+	    "twice.", why->text);
+	o = unknown(text);
+	o.code = why->code;
+	answer_now(ask, live->id, &o);
+	return 1;
+}
+
 static bool
 is_pure(const struct call_ask *ask)
 {
@@ -281,7 +298,8 @@ ask_again(struct engine *e, const struct call_ask *ask, const char *key, const c
 
 	if (live != NULL) {
 		rc = join(live, ask, digest, err);
-		return rc < 0 ? rc : 1;
+		return rc == 0 ? 1 : rc == -ATS_E_ID_REUSED || is_pure(ask) ? rc :
+		    answer_unjoined(live, ask, err);
 	}
 	if (cache_get(e->calls->cache, key, &hit)) {
 		if (strcmp(hit.digest, digest) != 0)
@@ -353,6 +371,37 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 	else
 		dispatch_submit(c);
 	return 0;
+}
+
+bool
+call_is_known(struct engine *e, const struct session *s, const char *key)
+{
+	char full[CALL_KEY_MAX + 40];
+	struct store_call row;
+
+	(void)snprintf(full, sizeof(full), "%s:%s", s->id, key);
+	return ats_map_get_str(e->calls->by_key, full) != NULL ||
+	    store_call_by_key(e->store, s->id, key, &row, NULL) > 0;
+}
+
+int
+call_ask_known(struct engine *e, struct call_ask *ask, const char *name, struct ats_err *err)
+{
+	char digest[ATS_SHA256_HEX], key[CALL_KEY_MAX + 40];
+	int rc = 0;
+
+	if (ask->key == NULL || ask->form == CALL_FORM_VALIDATE || !gateway_is_name(name))
+		return 0;
+	ask->gateway = gateway_tool_named(name);
+	if (ask->gateway == NULL)
+		return 0;
+	(void)snprintf(key, sizeof(key), "%s:%s", ask->session->id, ask->key);
+	rc = digest_of(ask, digest);
+	if (rc == 0)
+		rc = ask_again(e, ask, key, digest, err);
+	gateway_tool_let_go(ask->gateway);
+	ask->gateway = NULL;
+	return rc;
 }
 
 int

@@ -45,6 +45,7 @@ load_row(void *ctx, const struct store_call *row)
 	}
 	c->journaled = true;
 	c->attempt = (unsigned)row->attempt;
+	c->given = c->attempt + 1;
 	(void)snprintf(c->digest, sizeof(c->digest), "%s", row->digest);
 	copy_id(c->resumed_boot, row->boot);
 	copy_id(c->resumed_box, row->sandbox);
@@ -157,8 +158,13 @@ call_resumed_lost(struct call *c)
 void
 call_resumed_unsent(struct call *c)
 {
+	call_did_not_run(c);
 	if (c->input != NULL && !TAILQ_EMPTY(&c->waiters)) {
 		send_again(c);
+		return;
+	}
+	if (call_may_have_run(c)) {	/* this attempt not, but one before it */
+		call_resumed_lost(c);
 		return;
 	}
 	if (store_call_drop(c->e->store, c->id, NULL) < 0)

@@ -179,6 +179,26 @@ make_data(struct rpc *r, struct call_ask *ask, struct ats_slice fds, struct ats_
 	return rc;
 }
 
+/* A gateway's tools come and go, and its calls stay: that there is no such tool is no answer to one
+ * that was asked for when there was. True: it is answered, now or later. */
+static bool
+asked_before(struct rpc *r, enum call_form form, struct call_ask *ask, const char *name,
+    const char *id, const char *session)
+{
+	char key[CALL_KEY_MAX];
+	struct ats_err err = { 0 };
+	bool known;
+
+	ask->session = session[0] == '\0' ? r->client->session :
+	    sessions_find_owned(r->e->sessions, session, r->client->uid);
+	key_of(r, form, id, key);
+	ask->key = key[0] == '\0' ? NULL : key;
+	known = ask->session != NULL && call_ask_known(r->e, ask, name, &err) > 0;
+	ask->session = NULL;
+	ask->key = NULL;
+	return known;
+}
+
 static void
 tool_request(struct rpc *r, enum call_form form)
 {
@@ -204,9 +224,12 @@ tool_request(struct rpc *r, enum call_form form)
 		drop_streams(r);
 		return;
 	}
+	ask.input = args;
 	if (!toolset_find(r->e, name, &ask)) {
-		no_such_tool(r->e, name, &err);
-		rpc_fail(r, &err);
+		if (fds.p != NULL || !asked_before(r, form, &ask, name, id, session)) {
+			no_such_tool(r->e, name, &err);
+			rpc_fail(r, &err);
+		}
 		drop_streams(r);
 		return;
 	}
@@ -219,7 +242,6 @@ tool_request(struct rpc *r, enum call_form form)
 	if (fds.p == NULL)
 		key_of(r, form, id, key);
 	ask.key = key[0] == '\0' ? NULL : key;
-	ask.input = args;
 	rc = fds.p == NULL ? 0 : make_data(r, &ask, fds, &err);
 	if (rc == 0)
 		rc = call_ask(r->e, &ask, &err);

@@ -85,6 +85,20 @@ wants_progress(const struct call *c)
 	return false;
 }
 
+/* It is under way already: without its streams it is taken back, and nobody waits for its end. */
+static int
+start_streams(struct call *c, struct ats_err *err)
+{
+	int rc = exec_start(c->exec, c, err);
+
+	if (rc == 0)
+		return 0;
+	c->given++;
+	if (ats_map_put(c->box->ghosts, c->id, c->box) == 0)
+		link_cancel(c->box, c->id, "cancelled");
+	return rc;
+}
+
 static int
 send_tool(struct call *c, struct ats_err *err)
 {
@@ -109,7 +123,7 @@ send_tool(struct call *c, struct ats_err *err)
 	m.window = exec_window_size(c->exec);	/* its bytes go to the client's pipe */
 	m.has_window = true;
 	rc = link_send(box, ATS_FRAME_CALL_TOOL, c->id, &m, err);
-	return rc < 0 ? rc : exec_start(c->exec, c, err);
+	return rc < 0 ? rc : start_streams(c, err);
 }
 
 static int
@@ -137,7 +151,7 @@ send_exec(struct call *c, struct ats_err *err)
 	m.deadline_ms = c->timeout_ms;
 	m.has_deadline_ms = c->timeout_ms != 0;
 	rc = link_send(c->box, ATS_FRAME_CALL_EXEC, c->id, &m, err);
-	return rc < 0 ? rc : exec_start(c->exec, c, err);
+	return rc < 0 ? rc : start_streams(c, err);
 }
 
 /* 0: sent. -ATS_E_FULL or -ATS_E_EOF: later. Others: never. */
@@ -178,6 +192,7 @@ send_call(struct call *c, struct ats_err *err)
 		return rc;
 	}
 	c->state = CALL_SENT;
+	c->given++;
 	observe_sent(c);
 	c->deadline_us = c->timeout_ms == 0 ? 0 :
 	    c->sent_us + (c->timeout_ms + c->e->set.grace_ms) * 1000;
@@ -204,7 +219,7 @@ try_send(struct call *c)
 			(void)event_add(c->box->retry, &again);
 		return false;
 	}
-	if (c->attempt > 0 && c->journaled)
+	if (call_may_have_run(c))
 		call_finish_unknown(c, err.code, err.text);
 	else
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "not started: %s", err.text);
@@ -352,6 +367,8 @@ dispatch_result(struct call *c, const struct ats_msg_RESULT *m, const struct ats
 	if (rc < 0)
 		return rc;
 	box->failures = 0;
+	if (o.kind == OUTCOME_NOT_STARTED)
+		call_did_not_run(c);
 	if (c->abandoned) {
 		link_ack(box, c->id);
 		call_drop(c);
@@ -469,7 +486,7 @@ dispatch_refuse(struct sandbox *box, int code, const char *why)
 	}
 	while ((c = TAILQ_FIRST(&box->queue)) != NULL) {
 		dequeue(c);
-		if (c->journaled)
+		if (call_may_have_run(c))
 			call_finish_unknown(c, code, why);
 		else
 			call_fail(c, OUTCOME_NOT_STARTED, code,
@@ -532,6 +549,7 @@ did_not_run(struct sandbox *box, struct call *c)
 {
 	(void)ats_map_del(box->sent, c->id);
 	c->state = CALL_QUEUED;
+	call_did_not_run(c);
 	if (c->abandoned) {
 		if (box->abandoned > 0)
 			box->abandoned--;

@@ -101,6 +101,8 @@ try_tell(struct asked *a)
 		if (rc < 0)
 			return rc;
 		a->state = ASKED_TOLD;
+		if (c->gateway != NULL)
+			c->given++;
 		forget_text(a);
 		gateway_files_done(c);
 		gateway_deadline(c, c->e->set.queue_ms);

@@ -104,6 +104,8 @@ take_result(struct call *c, const struct outcome *o)
 		with.blocks.p = NULL;
 	}
 	c->has_result = true;
+	if (with.kind == OUTCOME_NOT_STARTED)
+		call_did_not_run(c);
 	if (call_class(c) == ATS_CLASS_PURE)
 		gateway_ack(c);
 	if (!c->e->hooks_on || !hooks_after(c, &with))
@@ -189,7 +191,11 @@ on_refused(struct call *c, int code, const char *text)
 		if (a->state != ASKED_STARTED || !gateway_links_open(c->e->gateways,
 		    c->gateway->gateway, a->generation))
 			lost(c, text[0] != '\0' ? text : "its gateway ended");
-	} else if (c->abandoned) {
+		return;
+	}
+	if (c->gateway != NULL)		/* its word: it was not ordered */
+		call_did_not_run(c);
+	if (c->abandoned) {
 		call_drop(c);
 	} else if (c->cancelled) {
 		call_fail(c, OUTCOME_NOT_STARTED, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED,

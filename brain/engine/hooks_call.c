@@ -34,13 +34,6 @@ hooks_tool_name(const struct call *c, char *out, size_t size)
 
 /* ---- what they say before ------------------------------------------------------------------ */
 
-/* By an engine before this one. */
-static bool
-may_have_run(const struct call *c)
-{
-	return c->attempt > 0 && c->journaled;
-}
-
 static void ATS_PRINTF(3, 4)
 stop(struct call *c, int code, const char *fmt, ...)
 {
@@ -50,10 +43,7 @@ stop(struct call *c, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (may_have_run(c))
-		call_finish_unknown(c, code, text);
-	else
-		call_fail(c, OUTCOME_NOT_STARTED, code, "not started: %s", text);
+	call_fail(c, OUTCOME_NOT_STARTED, code, "not started: %s", text);
 }
 
 static void
@@ -65,15 +55,12 @@ deny(struct call *c, struct hook_verdict *v)
 	char name[ATS_GATEWAY_TOOL_MAX + 8];
 
 	ats_buf_init(&text, DENIED_MAX);
-	(void)!ats_buf_addf(&text, "PreToolUse:%s hook %s: %.*s%sIt was not run.",
+	(void)!ats_buf_addf(&text, "PreToolUse:%s hook %s: %.*s%sIt was not run%s.",
 	    hooks_tool_name(c, name, sizeof(name)), v->stops ? "stops this" : "refused this call",
-	    (int)v->reason.len, v->reason.data, v->reason.len > 0 ? "\n" : "no reason was given. ");
+	    (int)v->reason.len, v->reason.data, v->reason.len > 0 ? "\n" : "no reason was given. ",
+	    call_may_have_run(c) ? " again" : "");
 	ats_log(ATS_LOG_INFO, "a hook refused a call", "session=%s call=c-%llu tool=%s",
 	    c->session->id, (unsigned long long)c->id, call_tool_name(c));
-	if (may_have_run(c)) {
-		call_finish_unknown(c, ATS_E_DENIED, text.data);
-		return;
-	}
 	o.payload = (struct ats_slice){ text.data, text.len };
 	call_finish(c, &o);
 }

@@ -237,20 +237,23 @@ mcp_tools_call(struct rpc *r)
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), true) < 0 ||
 	    read_meta(r, meta, key, &ask.progress_token) < 0)
 		return;
+	ask.input = args;
+	if (key[0] == '\0')
+		calls_key_of_id(r, key);
+	ask.key = key[0] == '\0' ? NULL : key;
 	if (!toolset_find(r->e, name, &ask)) {
+		ask.session = r->client->session;
+		if (ask.session != NULL && call_ask_known(r->e, &ask, name, &err) > 0)
+			return;
 		calls_tool_hint(r->e, name, hint, sizeof(hint));
 		rpc_error(r->client, r->id, RPC_PARAMS, "Unknown tool: %s; %s", name, hint);
 		return;
 	}
-	ask.input = args;
 	if (!heads_fit(r, meta, &ask))
 		return;
 	ask.session = calls_session(r, "");
 	if (ask.session == NULL)
 		return;
-	if (key[0] == '\0')
-		calls_key_of_id(r, key);
-	ask.key = key[0] == '\0' ? NULL : key;
 	if (call_ask(r->e, &ask, &err) < 0)
 		rpc_fail(r, &err);
 }

@@ -84,9 +84,9 @@ refuse(struct call *c, const struct policy_decision *d)
 	events_emit(c->e, c->session->uid, "call.refused", c->session->id, NULL, c->id,
 	    ats_err_name(ATS_E_DENIED));
 	call_fail(c, c->validate ? OUTCOME_DONE : OUTCOME_NOT_STARTED, ATS_E_DENIED,
-	    "Refused by policy (%s). It was not run, and this is final: calling again gives the "
+	    "Refused by policy (%s). It was not run%s, and this is final: calling again gives the "
 	    "same answer. Go on without it, or tell the user that this rule is in the way.",
-	    d->why);
+	    d->why, call_may_have_run(c) ? " again" : "");
 }
 
 bool
@@ -116,7 +116,8 @@ permit_check(struct call *c)
 		return true;
 	if (ask_person(c, &err) < 0)
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "A person would have to approve this "
-		    "(%s), but cannot be asked: %s. It was not run.", d.why, err.text);
+		    "(%s), but cannot be asked: %s. It was not run%s.", d.why, err.text,
+		    call_may_have_run(c) ? " again" : "");
 	return false;
 }
 

@@ -121,9 +121,9 @@ answer(struct asker *a, const struct call_answer *an)
 }
 
 static void
-refuse(struct sandbox *box, uint64_t id, const struct ats_err *err)
+refuse(struct sandbox *box, uint64_t id, enum outcome_kind kind, const struct ats_err *err)
 {
-	struct outcome o = { .kind = OUTCOME_NOT_STARTED, .is_error = true, .code = err->code,
+	struct outcome o = { .kind = kind, .is_error = true, .code = err->code,
 		.payload = { err->text, strlen(err->text) } };
 
 	give(box, id, &o);
@@ -190,23 +190,36 @@ check_room(const struct relay *r, size_t more, struct ats_err *err)
 	return 0;
 }
 
+/* Negative, with what is known of this call by it: one that was asked for over a link before this
+ * one may have run since, whatever is in its way now. */
 static int
 fill(struct sandbox *box, const struct ats_msg_CALL_GATEWAY *m, struct call_ask *ask,
-    struct ats_err *err)
+    enum outcome_kind *ret_kind, struct ats_err *err)
 {
 	char quoted[200];
 	const char *name = ats_log_quote(quoted, sizeof(quoted), m->name, strlen(m->name));
+	int rc;
 
-	ask->gateway = gateways_find(box->e->gateways, m->name);
-	if (ask->gateway == NULL)
-		return ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool of the host is called %s now; "
-		    "list the tools again", name);
-	if (ats_json_type(m->input) != ATS_JSON_OBJECT)
-		return ats_err_set(err, ATS_E_FIELD, "the arguments of %s are no object", name);
 	ask->session = session_of(box, m->session);
+	if (ask->session == NULL && box->relay.forgot) {	/* nor are its calls known */
+		*ret_kind = OUTCOME_UNKNOWN;
+		return ats_err_set(err, ATS_E_UNKNOWN_ID, "this sandbox has no such session now. "
+		    "If this was called before in one that has been closed, it may have run");
+	}
 	if (ask->session == NULL)
 		return ats_err_set(err, ATS_E_UNKNOWN_ID, "this sandbox has no such session");
-	return check_room(&box->relay, m->input.n, err);
+	ask->gateway = gateways_find(box->e->gateways, m->name);
+	if (ask->gateway == NULL) {
+		rc = call_ask_known(box->e, ask, m->name, err);
+		return rc != 0 ? rc : ats_err_set(err, ATS_E_UNKNOWN_TOOL, "no tool of the host is "
+		    "called %s now; list the tools again", name);
+	}
+	if (ats_json_type(m->input) != ATS_JSON_OBJECT)
+		return ats_err_set(err, ATS_E_FIELD, "the arguments of %s are no object", name);
+	rc = check_room(&box->relay, m->input.n, err);
+	if (rc < 0 && call_is_known(box->e, ask->session, ask->key))
+		*ret_kind = OUTCOME_UNKNOWN;
+	return rc;
 }
 
 int
@@ -216,7 +229,9 @@ relay_on_call(struct sandbox *box, const struct ats_frame *f,
 	char id[24], key[CALL_KEY_MAX];
 	struct call_ask ask = { .form = CALL_FORM_MCP, .asker = &box->relay.asker,
 		.input = m->input, .key = key, .timeout_ms = m->deadline_ms };
+	enum outcome_kind kind = OUTCOME_NOT_STARTED;
 	struct ats_err why = { 0 };
+	int rc;
 
 	(void)snprintf(id, sizeof(id), "%" PRIu64, f->head.call);
 	ask.rpc_id = (struct ats_slice){ id, strlen(id) };
@@ -226,8 +241,11 @@ relay_on_call(struct sandbox *box, const struct ats_frame *f,
 	(void)snprintf(key, sizeof(key), "gw:%s:%s", box->boot, m->key);
 	if (m->progress)
 		ask.progress_token = ask.rpc_id;
-	if (fill(box, m, &ask, &why) < 0 || call_ask(box->e, &ask, &why) < 0)
-		refuse(box, f->head.call, &why);
+	rc = fill(box, m, &ask, &kind, &why);
+	if (rc == 0)
+		rc = call_ask(box->e, &ask, &why);
+	if (rc < 0)
+		refuse(box, f->head.call, kind, &why);
 	return 0;
 }
 
@@ -249,8 +267,9 @@ relay_on_cancel(struct sandbox *box, uint64_t id)
 		return;
 	}
 	call_waiter_drop(w);
-	(void)ats_err_set(&why, ATS_E_CANCELLED, "cancelled; it goes on for others who wait");
-	refuse(box, id, &why);
+	(void)ats_err_set(&why, ATS_E_CANCELLED, "cancelled; it goes on for others who wait, and "
+	    "may have run");
+	refuse(box, id, OUTCOME_UNKNOWN, &why);
 }
 
 void

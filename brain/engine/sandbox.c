@@ -363,6 +363,7 @@ sandbox_on_alive(struct sandbox *box, uint64_t generation, const char *path)
 		return;
 	box->generation = generation;
 	box->state = SANDBOX_HELLO;
+	box->relay.forgot = true;
 	timer_in(box, box->e->set.start_ms);
 	if (ats_fd_unix_connect(path, SOCK_STREAM, &fd, &err) < 0 ||
 	    link_start(box, fd, "", &err) < 0)

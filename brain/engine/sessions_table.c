@@ -144,6 +144,7 @@ sessions_close(struct sessions *t, const char *id)
 	if (store_session_drop(t->e->store, id, NULL) < 0)
 		ats_log(ATS_LOG_WARN, "session left in the journal", "session=%s", id);
 	session_free(s);
+	box->relay.forgot = true;
 	sandboxes_unuse(box);
 	engine_idle_check(t->e);
 }

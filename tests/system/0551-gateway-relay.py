@@ -120,6 +120,30 @@ def _(home):
     ats.equal([m for m in e.inbox if m[0].startswith("GATEWAY")], [])
 
 
+@ats.test("what is asked for again is not said to be not started, though nothing new may be asked")
+def _(home):
+    e, s, b, d, g, h = up(home)
+    other, _ = e.session("other")
+    for n, session in ((1, s), (2, other)):
+        ask(h, n, session=session)
+        g.started(g.asked("push")[0])
+    e.heard()
+    g.tools = {}
+    g.tell()
+    e.tell("SESSION_CLOSED", other)
+    result(h, 2, outcome="unknown")
+    e.sessions = [x for x in e.sessions if x[0] != other]
+    e.restart([b])
+    h.close()
+    h = e.accept(b, h.boot)
+    for n, session in ((1, s), (2, other), (3, s)):
+        ask(h, n, session=session)
+    got = {f.call: (f.json["outcome"], f.json["code"]) for f in
+           (h.expect("result") for _ in range(3))}
+    ats.equal(got, {1: ("unknown", "sandbox_lost"), 2: ("unknown", "unknown_id"),
+                    3: ("not_started", "unknown_tool")})
+
+
 @ats.test("the same key is the same call; another input with it is refused; keys of clients are others")
 def _(home):
     e, s, b, d, g, h = up(home)
