@@ -182,26 +182,52 @@ tell(const struct hook_run *r, const struct hook_one *one)
 	events_emit(e, s->uid, "hook.end", s->id, s->box->id, 0, text);
 }
 
+/* The first line that it wrote to its standard error: often all that says what is wrong. */
+static struct ats_slice
+first_line(struct ats_slice s)
+{
+	const char *end = s.n > 0 ? memchr(s.p, '\n', s.n) : NULL;
+
+	return (struct ats_slice){ s.p, end != NULL ? (size_t)(end - s.p) : s.n };
+}
+
+/* For people: the log, and of the configuration's what status says of it. */
+static void
+note(const struct hook_run *r, const struct hook_one *one)
+{
+	bool failed = one->end != HOOK_RAN && one->end != HOOK_BLOCKED;
+	bool host = r->side == HOOK_HOST && one->index < r->h->n;
+	struct ats_slice line = first_line(one->err);
+	char why[2 * HOOK_WHY_MAX], said[2 * HOOK_WHY_MAX], matcher[HOOK_WHY_MAX];
+	struct hook_conf *k = host ? &r->h->conf[one->index] : NULL;
+	const char *m = k == NULL ? "" : k->matcher != NULL ? k->matcher : "*";
+
+	if (k != NULL)
+		(void)snprintf(k->failure, sizeof(k->failure), "%s", failed ? one->why : "");
+	if (!failed)
+		return;
+	ats_log(ATS_LOG_WARN, "a hook failed",
+	    "session=%s event=%s hooks=%s index=%u matcher=%s code=%u ms=%llu why=%s stderr=%s",
+	    r->session, ats_hook_event_rows[r->event].name, host ? "host" : "workspace", one->index,
+	    ats_log_quote(matcher, sizeof(matcher), m, strlen(m)), one->code,
+	    (unsigned long long)one->ms,
+	    ats_log_quote(why, sizeof(why), one->why, strlen(one->why)),
+	    ats_log_quote(said, sizeof(said), line.p, line.n));
+}
+
 void
-hook_run_end(struct hook_run *r, const struct hook_one *ones, size_t n)
+hook_run_end(struct hook_run *r, struct hook_one *ones, size_t n)
 {
 	hook_done *done = r->done;
 	void *ctx = r->ctx;
 	enum hook_side side = r->side;
 	struct hook_verdict v;
-	char quoted[300];
 
 	hook_verdict_init(&v);
 	for (size_t i = 0; i < n; i++) {
-		tell(r, &ones[i]);
-		if (ones[i].end != HOOK_RAN && ones[i].end != HOOK_BLOCKED)
-			ats_log(ATS_LOG_WARN, "a hook failed",
-			    "session=%s event=%s hooks=%s index=%u code=%u ms=%llu why=%s",
-			    r->session, ats_hook_event_rows[r->event].name,
-			    side == HOOK_HOST ? "host" : "workspace", ones[i].index, ones[i].code,
-			    (unsigned long long)ones[i].ms, ats_log_quote(quoted, sizeof(quoted),
-			    ones[i].why, strlen(ones[i].why)));
 		hook_verdict_add(&v, side, r->event, &ones[i]);
+		tell(r, &ones[i]);
+		note(r, &ones[i]);
 	}
 	run_free(r);
 	done(ctx, side, &v);
@@ -229,6 +255,8 @@ hooks_write(struct ats_json_w *w, const struct hooks *h)
 		ats_json_w_str(w, "matcher", k->matcher == NULL ? "*" : k->matcher);
 		ats_json_w_u64(w, "timeout_ms", k->timeout_ms);
 		ats_json_w_bool(w, "blocks", k->blocks);
+		if (k->failure[0] != '\0')
+			ats_json_w_str(w, "failure", k->failure);
 		ats_json_w_end(w);
 	}
 	ats_json_w_end(w);

@@ -15,6 +15,7 @@
 
 #define HOOKS_TEXT_MAX (64u << 10)	/* of what hooks have to say to an agent, together */
 #define HOOKS_RESPONSE_MAX (1u << 20)	/* of a result's text that hooks read */
+#define HOOK_WHY_MAX 200
 #define HOOKS_LATE_MS 5000u		/* after its time limit: nobody waits for it then */
 
 struct ats_frame;
@@ -42,7 +43,7 @@ struct hook_one {			/* while it runs, and after it */
 	uint64_t ms;
 	struct ats_slice out, err;	/* what it printed, borrowed */
 	bool cut;			/* more than out */
-	char why[200];			/* of HOOK_FAILED and HOOK_NOT_RUN */
+	char why[HOOK_WHY_MAX];		/* of HOOK_FAILED, HOOK_TIMED_OUT and HOOK_NOT_RUN */
 };
 
 struct hook_verdict {			/* of all hooks of a run, in their order */
@@ -122,6 +123,8 @@ struct hook_conf {
 	uint64_t timeout_ms;
 	char *matcher;			/* owned, or NULL */
 	bool blocks;
+	/* Why it failed when it last ran, with what to do; "": it did not. */
+	char failure[HOOK_WHY_MAX];
 };
 struct hook_host;
 struct hook_asked;
@@ -159,7 +162,7 @@ struct hook_run {
 	uint64_t id;			/* of the call, 0: the sandbox is not ready yet */
 };
 /* Frees r and hands on what ones[n] say, in their order. */
-void hook_run_end(struct hook_run *r, const struct hook_one *ones, size_t n);
+void hook_run_end(struct hook_run *r, struct hook_one *ones, size_t n);
 /* Of a sandbox's hooks, none of which can be told of: one that stands for all. */
 void hook_run_fail(struct hook_run *r, const char *why);
 ATS_NODISCARD int hook_host_start(struct hook_run *r, struct ats_err *err);
@@ -170,8 +173,11 @@ void hook_box_stop(struct hook_run *r);
 ATS_NODISCARD int hook_input_write(const struct hook_ask *ask, struct ats_buf *out);
 void hook_verdict_init(struct hook_verdict *v);
 void hook_verdict_done(struct hook_verdict *v);
+/* Takes what it said. What does not count makes of it one that failed: end and why. */
 void hook_verdict_add(struct hook_verdict *v, enum hook_side side, enum ats_hook_event event,
-    const struct hook_one *one);
+    struct hook_one *one);
+/* Its end by an exit code, or a signal, that is neither 0 nor 2, as a sentence. */
+void hook_say_code(char out[HOOK_WHY_MAX], bool signal, unsigned code);
 const char *hook_end_name(enum hook_end end);
 /* A text for the agent, with a line between it and what is there. */
 void hook_text_add(struct ats_buf *to, const char *text, size_t n);

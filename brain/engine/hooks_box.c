@@ -190,7 +190,7 @@ take_one(struct ats_slice object, struct ats_slice *payload, struct hook_one *on
 		.out = { payload->p, (size_t)out }, .err = { payload->p + out, (size_t)err } };
 	one->end = end_of(word, one->code);
 	if (one->end == HOOK_FAILED)
-		(void)snprintf(one->why, sizeof(one->why), "%.20s %u", word, one->code);
+		hook_say_code(one->why, strcmp(word, "exit") != 0, one->code);
 	else if (one->end == HOOK_TIMED_OUT)
 		(void)snprintf(one->why, sizeof(one->why), "its time was over");
 	free(word);

@@ -166,7 +166,7 @@ void
 hooks_on_ended(struct engine *e, uint64_t number, uint64_t code, uint64_t exit, const char *text)
 {
 	struct hook_host *o = ats_map_get(e->hooks->hosts, number);
-	char why[100];
+	char why[HOOK_WHY_MAX];
 
 	if (o == NULL)
 		return;		/* nobody waits for it any more */
@@ -181,8 +181,7 @@ hooks_on_ended(struct engine *e, uint64_t number, uint64_t code, uint64_t exit, 
 	} else if (exit == KEEPER_TIMED_OUT && had_its_time(o)) {
 		over(o, HOOK_TIMED_OUT, "its time was over");
 	} else {
-		(void)snprintf(why, sizeof(why), exit > 128 ? "ended by signal %llu" :
-		    "ended with code %llu", (unsigned long long)(exit > 128 ? exit - 128 : exit));
+		hook_say_code(why, exit > 128, (unsigned)(exit > 128 ? exit - 128 : exit));
 		over(o, HOOK_FAILED, why);
 	}
 }

@@ -2,6 +2,7 @@
  *
  * What hooks read, and what follows from what they say. Runs in the engine; inputs are a client's,
  * results a sandbox's, and so may the hooks be. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,9 +284,23 @@ hook_end_name(enum hook_end end)
 	return names[end];
 }
 
+void
+hook_say_code(char out[HOOK_WHY_MAX], bool signal, unsigned code)
+{
+	const char *todo = "";
+
+	if (!signal && code == 126)	/* as shells, env and our own keeper say it */
+		todo = ": its program cannot be executed; look at its mode (chmod +x), and at "
+		       "its first line";
+	else if (!signal && code == 127)
+		todo = ": its program was not found; name it by its whole path, and see that it "
+		       "is installed";
+	(void)snprintf(out, HOOK_WHY_MAX, signal ? "ended by signal %u%s" : "ended with code %u%s",
+	    code, todo);
+}
+
 static void
-report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
-    enum hook_end end, const char *why)
+report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one)
 {
 	size_t mark = v->report.len;
 	struct ats_json_w w;
@@ -295,11 +310,11 @@ report(struct hook_verdict *v, enum hook_side side, const struct hook_one *one,
 	ats_json_w_object(&w, NULL);
 	ats_json_w_str(&w, "source", side == HOOK_HOST ? "host" : "workspace");
 	ats_json_w_u64(&w, "index", one->index);
-	ats_json_w_str(&w, "outcome", hook_end_name(end));
+	ats_json_w_str(&w, "outcome", hook_end_name(one->end));
 	ats_json_w_u64(&w, "exit_code", one->code);
 	ats_json_w_u64(&w, "ms", one->ms);
-	if (why[0] != '\0')
-		ats_json_w_str(&w, "why", why);
+	if (one->why[0] != '\0')
+		ats_json_w_str(&w, "why", one->why);
 	if (one->err.n > 0)
 		ats_json_w_strn(&w, "stderr", one->err.p,
 		    one->err.n < STDERR_SHOWN ? one->err.n : STDERR_SHOWN);
@@ -321,13 +336,11 @@ deny_failure(struct hook_verdict *v, const char *why)
 
 void
 hook_verdict_add(struct hook_verdict *v, enum hook_side side, enum ats_hook_event event,
-    const struct hook_one *one)
+    struct hook_one *one)
 {
 	struct ats_hook_output o;
 	struct ats_err err = { 0 };
-	enum hook_end end = one->end;
-	const char *why = one->why;
-	bool said = end == HOOK_RAN;
+	bool said = one->end == HOOK_RAN;
 
 	if (said && one->cut)
 		(void)ats_err_set(&err, ATS_E_TOOBIG, "it printed more than %u bytes",
@@ -337,12 +350,13 @@ hook_verdict_add(struct hook_verdict *v, enum hook_side side, enum ats_hook_even
 	if (said && !one->cut)
 		ats_hook_output_done(&o);
 	if (said && err.code != 0) {
-		end = HOOK_FAILED;
-		why = err.text;
+		one->end = HOOK_FAILED;
+		(void)snprintf(one->why, sizeof(one->why), "%.*s", HOOK_WHY_MAX - 1, err.text);
 	}
-	if (end == HOOK_BLOCKED)
+	if (one->end == HOOK_BLOCKED)
 		decide(v, ATS_HOOK_DENY, one->err.p, one->err.n);
-	else if (end != HOOK_RAN && (one->blocks || (end == HOOK_NOT_RUN && side == HOOK_HOST)))
-		deny_failure(v, why);
-	report(v, side, one, end, why);
+	else if (one->end != HOOK_RAN &&
+	    (one->blocks || (one->end == HOOK_NOT_RUN && side == HOOK_HOST)))
+		deny_failure(v, one->why);
+	report(v, side, one);
 }

@@ -125,6 +125,15 @@ compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
+/* What the descriptor is the engine has chosen: it must not hold one that no signal ends. */
+static void __attribute__((noreturn))
+cannot_run(int to, const char *why)
+{
+	(void)!ats_fd_nonblock(to, true);
+	(void)!ats_fd_write_all(to, why, strlen(why));
+	_exit(CANNOT_RUN);
+}
+
 static void __attribute__((noreturn))
 keeper_main(const struct ats_hook *h, const char *workspace, const int from[3], pid_t parent)
 {
@@ -136,19 +145,15 @@ keeper_main(const struct ats_hook *h, const char *workspace, const int from[3], 
 
 	if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGTERM) < 0 || getppid() != parent ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1ul) < 0)
-		_exit(CANNOT_RUN);
+		cannot_run(fds[2], "hook: its keeper lost its parent");
 	(void)prctl(PR_SET_NAME, "ats-hook");
 	qsort(keep, ATS_ARRAY_LEN(keep), sizeof(keep[0]), compare);
 	ats_child_close_others(0, keep, ATS_ARRAY_LEN(keep));
 	signals = open_signals();
 	if (signals < 0)
-		_exit(CANNOT_RUN);
-	if (start(h, workspace, fds, &hook, &err) < 0) {
-		/* What it is the engine has chosen: it must not hold one that no signal ends. */
-		(void)!ats_fd_nonblock(fds[2], true);
-		(void)!ats_fd_write_all(fds[2], err.text, strlen(err.text));
-		_exit(CANNOT_RUN);
-	}
+		cannot_run(fds[2], "hook: signalfd");
+	if (start(h, workspace, fds, &hook, &err) < 0)
+		cannot_run(fds[2], err.text);
 	/* Only the hook and what it starts have them now: their end is seen. */
 	for (size_t i = 0; i < 3; i++)
 		if (fds[i] != STDERR_FILENO)
