@@ -147,7 +147,7 @@ HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PRO
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_client mcp_engine mcp_lines mcp_meta mcp_elicit mcp_state mcp_rounds mcp_retry mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
-	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version \
+	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version health \
 	relay_calls relay_confine relay_dir relay_door relay_serve cmd_top cmd_metrics top_screen
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_redirect fetch_loop renewal \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_requests mcp_message mcp_tools mcp_content \

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "brain/ctl/brain.h"
+#include "brain/ctl/health.h"
 #include "brain/ctl/output.h"
 #include "brain/ctl/run.h"
 
@@ -123,6 +123,33 @@ check_dependencies(struct ctl *c, struct doctor *d)
 	check_tool(d, "git", git, "install the package git, if agents shall use it");
 }
 
+/* A brain that runs, and what of it does not; none is started. */
+static void
+check_running(struct ctl *c, struct doctor *d)
+{
+	static struct ats_ipc_msg m;	/* 64 KiB */
+	struct door door = { .fd = -1 };
+	struct door_msg status;
+	struct ats_err err = { 0 };
+	int rc;
+
+	m.nfds = 0;
+	rc = health_ask(c, &m, &door, &status, &err);
+	if (rc == -ATS_E_NOENT) {
+		add_row(d, "brain", "idle", "it does not run, nor do ats-http and gateways of "
+		    "brain.json: the first exec, call or mcp starts it", "");
+	} else if (rc < 0) {
+		add(d, "brain", false, err.text,
+		    "look into brain.log in the state directory; atsctl shutdown ends it");
+	} else {
+		add(d, "brain", true, "it runs, and answers", "");
+		if (health_write(&d->w, health_vault(&m), status.result) > 0)
+			d->partial = true;
+	}
+	ats_ipc_done(&m);
+	door_close(&door);
+}
+
 /* Appends the layers of the probe to the open array; *ret_level and *ret_confinement are owned by
  * text. */
 static void
@@ -215,6 +242,7 @@ show(struct ats_slice report, bool partial)
 	out_table_done(&t);
 	show_rows(report, "layers");
 	show_rows(report, "dependencies");
+	show_rows(report, "running");
 }
 
 static int
@@ -230,6 +258,9 @@ examine(struct ctl *c, struct ats_buf *out, struct ats_buf *text)
 	ats_json_w_end(&d.w);
 	ats_json_w_array(&d.w, "dependencies");
 	check_dependencies(c, &d);
+	ats_json_w_end(&d.w);
+	ats_json_w_array(&d.w, "running");
+	check_running(c, &d);
 	ats_json_w_end(&d.w);
 	if (level.raw.p != NULL)
 		ats_json_w_raw(&d.w, "level", level.raw.p, level.raw.n);

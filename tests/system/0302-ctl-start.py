@@ -155,7 +155,8 @@ def _(home):
     box["last_error"] = "no \x1b room"
     ats.contains(home.ctl("status", code=1).stdout.decode(), "\nb-0123456789ab: no ? room\n")
     box["state"] = "backoff"
-    home.ctl("status", code=1)
+    r = home.ctl("status", code=1)
+    ats.contains(r.stdout.decode(), "\nb-0123456789ab: no ? room\nremedy: brain tries again")
     got = json.loads(home.ctl("status", "--json", code=1).stdout)
     ats.equal((got["running"], got["health"], got["vault"]), (True, "degraded", {"pid": 1}))
     ats.equal(got["engine"]["sandboxes"][0]["workspace"], box["workspace"])
