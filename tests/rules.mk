@@ -207,9 +207,9 @@ unit = sed 's|/usr/local/bin|$(BINDIR)|; s|/usr/local/libexec/ats|$(LIBEXECDIR)|
 install: all
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) \
 		$(addprefix $(DESTDIR)$(MANDIR)/,man1 man3 man5 man7 man8) \
-		$(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,docs/gen examples) $(DESTDIR)$(UNITDIR) $(DESTDIR)$(USERUNITDIR) \
 		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
-		$(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor kubernetes container) \
+		$(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor kubernetes container schema) \
 		$(addprefix $(DESTDIR),$(BASHDIR) $(ZSHDIR) $(FISHDIR)) \
 		$(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/atsctl $(BUILD)/ats-brain $(BUILD)/ats-hands $(BUILD)/ats-http \
@@ -236,9 +236,12 @@ install: all
 	$(BUILD)/atsctl completion zsh > $(DESTDIR)$(ZSHDIR)/_atsctl
 	$(BUILD)/atsctl completion fish > $(DESTDIR)$(FISHDIR)/atsctl.fish
 	chmod 644 $(addprefix $(DESTDIR),$(COMPLETIONS))
-	install -m 644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(DOCDIR)
-	install -m 644 docs/*.md $(DESTDIR)$(DOCDIR)/docs
-	install -m 644 docs/gen/*.md $(DESTDIR)$(DOCDIR)/docs/gen
+	install -m 644 proto/schema/*.json $(DESTDIR)$(SHAREDIR)/schema
+	install -m 644 LICENSE $(DESTDIR)$(DOCDIR)
+	for f in README.md CHANGELOG.md docs/*.md docs/gen/*.md; do \
+		sed -f packaging/installed.sed "$$f" > "$(DESTDIR)$(DOCDIR)/$$f" && \
+		chmod 644 "$(DESTDIR)$(DOCDIR)/$$f" || exit 1; done
+	install -m 644 tests/example/* $(DESTDIR)$(DOCDIR)/examples
 	$(foreach u,$(UNITS_SYSTEM),$(call unit,system,$(u),$(UNITDIR)) && ):
 	$(foreach u,$(UNITS_USER),$(call unit,user,$(u),$(USERUNITDIR)) && ):
 	for p in ats-brain ats-hands; do install -m 644 packaging/systemd/$$p.sysusers \
@@ -262,11 +265,13 @@ uninstall:
 		$(DESTDIR)$(TMPFILESDIR)/ats-brain.conf $(DESTDIR)$(SHAREDIR)/apparmor/ats-hands \
 		$(patsubst packaging/%,$(DESTDIR)$(SHAREDIR)/%,$(wildcard packaging/kubernetes/* \
 		packaging/container/*)) \
+		$(patsubst proto/%,$(DESTDIR)$(SHAREDIR)/%,$(wildcard proto/schema/*)) \
+		$(patsubst tests/example/%,$(DESTDIR)$(DOCDIR)/examples/%,$(wildcard tests/example/*)) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,README.md CHANGELOG.md LICENSE \
 		$(wildcard docs/*.md docs/gen/*.md))
-	rmdir $(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor container kubernetes) $(DESTDIR)$(SHAREDIR) \
-		$(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DOCDIR)/docs/gen $(DESTDIR)$(DOCDIR)/docs \
-		$(DESTDIR)$(DOCDIR) 2>/dev/null || :
+	rmdir $(addprefix $(DESTDIR)$(SHAREDIR)/,apparmor container kubernetes schema) \
+		$(DESTDIR)$(SHAREDIR) $(DESTDIR)$(LIBEXECDIR) \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,docs/gen docs examples) $(DESTDIR)$(DOCDIR) 2>/dev/null || :
 
 # ---- what is given out ------------------------------------------------------------------
 .PHONY: dist deb sbom

@@ -63,7 +63,10 @@ def _():
             continue
         if name.startswith(("usr/lib/libats", "usr/lib/pkgconfig")):
             other = name.replace("usr/lib/", "usr/lib/x86_64-linux-gnu/")
-        ats.check(other in found or other + ".gz" in found, "%s is in no package" % name)
+        # Documents are not: links between them say their names.
+        packed = not other.endswith((".md", ".json")) and "/examples/" not in other
+        ats.check(other in found or (packed and other + ".gz" in found),
+                  "%s is in no package" % name)
 
 
 # In the root: a user of its own, who knows nothing but the manual.
@@ -130,16 +133,6 @@ def _():
         root.put(new, "new")
         code, said = root.run(LIFE)
         ats.equal((code, said.strip().splitlines()[-1]), (0, "== done"), said[-3000:])
-
-
-@ats.test("what AppArmor reads, where it knows the rule", home=False)
-def _():
-    profile = os.path.join(ats.TOP, "packaging/apparmor/ats-hands")
-    if not shutil.which("apparmor_parser") or not os.path.exists("/etc/apparmor.d/abi/4.0"):
-        ats.skip("no AppArmor 4 here")
-    r = subprocess.run(["apparmor_parser", "-Q", "-K", profile], stdout=subprocess.PIPE,
-                       stderr=subprocess.STDOUT, text=True, check=False)
-    ats.equal((r.returncode, r.stdout), (0, ""))
 
 
 ats.main()

@@ -3,6 +3,7 @@
 """make install honours DESTDIR and installs what packaging/manifest says."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,54 @@ def _(home):
     ats.equal(found, wanted)
     install(root, "uninstall")
     ats.equal([f for _, _, files in os.walk(root) for f in files], [])
+
+
+def dead_links(top, name):
+    """Relative links of a document below top that lead nowhere: to no file, directory or heading."""
+    with open(os.path.join(top, name), encoding="utf-8") as f:
+        text = re.sub(r"(?ms)^```.*?^```", "", f.read())
+    dead = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, heading = link.partition("#")
+        to = os.path.normpath(os.path.join(top, os.path.dirname(name), path)) if path else \
+            os.path.join(top, name)
+        if not os.path.exists(to):
+            dead.append((name, link))
+        elif heading:
+            with open(to, encoding="utf-8") as f:
+                slugs = [re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-")
+                         for h in re.findall(r"(?m)^#+ (.*)$", f.read())]
+            if heading not in slugs:
+                dead.append((name, link))
+    return dead
+
+
+def documents(top):
+    return sorted(os.path.relpath(os.path.join(d, f), top) for d, _, files in os.walk(top)
+                  for f in files if f.endswith(".md"))
+
+
+@ats.test("no link of a document is dead, in the source or where it is installed")
+def _(home):
+    root = os.path.join(home.dir, "root")
+    install(root)
+    installed = os.path.join(root, "usr/share/doc/agent-tool-server")
+    names = documents(installed)
+    ats.check("docs/gen/log.md" in names and "README.md" in names, names)
+    source = [n for n in (*names, "CONTRIBUTING.md", "packaging/npm/README.md",
+                          "tests/mutants/README.md")]
+    ats.equal(sum((dead_links(ats.TOP, n) for n in source), []), [])
+    ats.equal(sum((dead_links(installed, n) for n in names), []), [])
+    # Nothing there speaks of a file of the source as if it were at hand.
+    for n in names:
+        with open(os.path.join(installed, n), encoding="utf-8") as f:
+            ats.missing(f.read(), "](../tests/")
+    # Links are what is looked at.
+    with open(os.path.join(installed, "docs/x.md"), "w", encoding="utf-8") as f:
+        f.write("# A head\n[a](y.md) [b](#a-head) [c](#no) [d](../README.md#try-it) [e](gen)\n")
+    ats.equal([x for _, x in dead_links(installed, "docs/x.md")], ["y.md", "#no"])
 
 
 @ats.test("what was installed runs wherever it stands")
