@@ -115,6 +115,32 @@ no_write_in_workspace(const struct selftest *s)
 	return errno != EOPNOTSUPP || no_open(path, O_WRONLY | O_CREAT | O_EXCL);
 }
 
+/* Each line of mountinfo: the sixth word are the mount's own options, of which this one is first.
+ * What a read worker may not do Landlock refuses as well, but for the cut of a file that is opened
+ * to be read. */
+static bool
+only_read_only_mounts(const struct selftest *s)
+{
+	int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	unsigned word = 0, letter = 0, mounts = 0;
+	char text[8192];
+	bool all = true;
+	ssize_t n;
+
+	(void)s;
+	while (all && (n = read(fd, text, sizeof text)) > 0)
+		for (ssize_t i = 0; all && i < n; i++) {
+			if (word == 5 && letter < 2)
+				all = text[i] == "ro"[letter];
+			letter = text[i] == ' ' || text[i] == '\n' ? 0 : letter + 1;
+			word = text[i] == '\n' ? 0 : word + (text[i] == ' ');
+			mounts += text[i] == '\n';
+		}
+	if (fd >= 0)
+		(void)close(fd);
+	return all && mounts > 0;
+}
+
 static bool
 no_state_directory(const struct selftest *s)
 {
@@ -414,6 +440,7 @@ const struct check selftest_checks[] = {
 	{ "sysctl", R | W | S, ON_WALL, no_sysctl },
 	{ "devices", R | W | S, ON_WALL, no_devices },
 	{ "workspace", R, ON_WALL, no_write_in_workspace },
+	{ "read-only", R, ON_VIEW, only_read_only_mounts },
 	{ "state", R | W | S, ON_WALL, no_state_directory },
 	{ "filter", R | W, 0, file_filter },
 	{ "status", R | W | S, ON_VIEW, own_status },

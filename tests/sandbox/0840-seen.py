@@ -4,6 +4,7 @@
 capabilities, limits, namespaces and mounts, each compared with what it must be. An attack shows
 that one of several walls holds; this shows that each of them stands."""
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -209,10 +210,14 @@ class Mount:
         self.tags = [t.split(":")[0] for t in cells[6:]]
 
 
+def all_mounts(pid):
+    with open("/proc/%d/mountinfo" % pid, encoding="utf-8") as f:
+        return list(map(Mount, f))
+
+
 def mounts(pid):
     """{place: the mount that is seen there}"""
-    with open("/proc/%d/mountinfo" % pid, encoding="utf-8") as f:
-        return {m.at: m for m in map(Mount, f)}
+    return {m.at: m for m in all_mounts(pid)}
 
 
 RO, SAFE = {"ro", "nosuid", "nodev"}, {"rw", "nosuid", "nodev"}
@@ -269,6 +274,22 @@ def _(found, _stage, b):
         ats.check("/sys" not in seen, "/sys is there")
     has(mounts(found["worker-read"][0]).get("/run/ats/spill"), RO | {"noexec"}, "the spill")
     ats.check("/run/ats/spill" not in mounts(found["sleep"][0]), "a command sees the spill")
+
+
+@test("nothing is written through a read worker's mounts, not by an open to read either", VIEWS)
+def _(found, _stage, b):
+    with open(os.path.join(b.ws, "whole"), "w", encoding="ascii") as f:
+        f.write("whole")
+    for pid in found["worker-read"]:
+        for m in all_mounts(pid):
+            has(m, {"ro"}, "%s of a read worker" % m.at)
+        try:        # as root, with all capabilities: what the mounts alone say
+            os.close(os.open("/proc/%d/root%s/whole" % (pid, b.ws), os.O_RDONLY | os.O_TRUNC))
+            raise ats.Failure("a file was cut through %d" % pid)
+        except OSError as e:
+            ats.equal(e.errno, errno.EROFS, "the cut of a file")
+    with open(os.path.join(b.ws, "whole"), encoding="ascii") as f:
+        ats.equal(f.read(), "whole", "the file")
 
 
 @test("credentials, accounts and start-up files are covered", VIEWS)

@@ -197,6 +197,42 @@ START_TEST(read_workers_write_nowhere)
 }
 END_TEST
 
+/* Their mounts, all read-only, are not in this test: what is Landlock's, and what it leaves. */
+static void
+reader_in_view(void)
+{
+	box.situation = BOX_ROOT;
+	enter(ATS_PROFILE_READ);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rights); i++) {
+		const struct right *r = &rights[i];
+		int want = r->writes && r->use != cut ? EACCES : 0;
+
+		WANT(r->use("ws") == want, "%s in ws", r->name);
+		WANT(r->use("out") == want, "%s outside", r->name);
+	}
+}
+
+START_TEST(landlock_leaves_readers_in_a_view_no_write_but_a_cut)
+{
+	hold(reader_in_view);
+}
+END_TEST
+
+static void
+writer_in_view(void)
+{
+	box.situation = BOX_ROOT;
+	enter(ATS_PROFILE_WRITE);
+	WANT(cut("ws") == 0, "a cut in ws");
+	WANT(cut("out") == EACCES, "a cut outside");
+}
+
+START_TEST(landlock_refuses_writers_in_a_view_cuts_outside)
+{
+	hold(writer_in_view);
+}
+END_TEST
+
 /* What may be read there is not to be run. */
 static void
 runner(void)
@@ -269,5 +305,7 @@ START_TEST(front_has_its_spill_and_nothing_else)
 END_TEST
 
 ATS_UNIT_MAIN("apply", shells_have_each_right_in_the_workspace_and_none_outside,
-    read_workers_write_nowhere, output_that_was_kept_is_not_run, workers_signal_nobody_above,
-    workers_reach_no_abstract_socket, front_has_its_spill_and_nothing_else)
+    read_workers_write_nowhere, landlock_leaves_readers_in_a_view_no_write_but_a_cut,
+    landlock_refuses_writers_in_a_view_cuts_outside, output_that_was_kept_is_not_run,
+    workers_signal_nobody_above, workers_reach_no_abstract_socket,
+    front_has_its_spill_and_nothing_else)
