@@ -72,6 +72,7 @@ TLS ?= yes
 TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)
 TLS_O := $(TLS_PIN_O) $(if $(filter no,$(TLS)),,common/tls.o common/wire_tls.o)
 DIAL_O := common/dial.o
+ACCEPT_O := common/acceptor.o
 IPC_O := common/ipc.o
 CHILD_O := common/child.o common/child_tree.o common/tree.o
 CONF_O := common/conf.o common/json_comment.o
@@ -90,7 +91,7 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 # hooks: their configuration, their matchers, what they answer
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
-BRAIN_O := $(COMMON_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
+BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o brain/vault/format.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/engine_tell.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
@@ -109,7 +110,7 @@ BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch \
 	door engine events gateway_call gateway_ends gateway_files gateway_link gateway_tool gateway_tools hooks hooks_box hooks_call hooks_host hooks_rpc hooks_say toolset exec exec_out exec_stdin link link_frames link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof relay rpc sandbox sandboxes sandbox_log sandbox_net service sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link vault_link_say control_seen
-ENGINE_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
+ENGINE_O := $(COMMON_O) $(ACCEPT_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
@@ -158,7 +159,7 @@ ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/jso
 	$(CTL:%=brain/ctl/%.o)
 
 HTTP := main options listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
-HTTP_O := $(COMMON_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
+HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
 	$(HTTP:%=brain/http/%.o)
 
 # libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.

@@ -4,34 +4,32 @@
  * hostile, each can lose only its own connection. */
 #include "brain/engine/door.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "brain/engine/client.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/observe.h"
+#include "common/acceptor.h"
 #include "common/fd.h"
 #include "common/log.h"
-
-#define ACCEPTS_A_TURN 16
-#define PAUSE_US 100000
 
 TAILQ_HEAD(client_list, client);
 
 struct door {
 	struct engine *e;
 	int fd;
-	struct event *acceptable, *resume, *turn_end;
+	struct ats_acceptor *acceptor;
+	struct event *turn_end;
 	struct client_list clients, dirty, dead;
 	size_t count;
 };
 
 static void
-admit(struct door *d, int fd)
+admit(void *ctx, int fd)
 {
+	struct door *d = ctx;
 	struct client *c;
 	uid_t uid;
 	gid_t gid;
@@ -50,41 +48,6 @@ admit(struct door *d, int fd)
 	d->count++;
 	observe_count(d->e, ATS_METRIC_CLIENTS_TOTAL);
 	engine_idle_check(d->e);
-}
-
-static void
-on_acceptable(evutil_socket_t lfd, short what, void *arg)
-{
-	struct timeval pause = { 0, PAUSE_US };
-	struct door *d = arg;
-	int i, fd;
-
-	(void)what;
-	for (i = 0; i < ACCEPTS_A_TURN; i++) {
-		fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0) {
-			admit(d, fd);
-			continue;
-		}
-		if (errno == EINTR || errno == ECONNABORTED)
-			continue;
-		if (errno != EAGAIN) {	/* out of descriptors: the backlog waits */
-			ats_log(ATS_LOG_ERROR, "cannot accept", "errno=%d", errno);
-			(void)event_del(d->acceptable);
-			(void)event_add(d->resume, &pause);
-		}
-		return;
-	}
-}
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct door *d = arg;
-
-	(void)fd;
-	(void)what;
-	(void)event_add(d->acceptable, NULL);
 }
 
 /* Once at the end of a turn: all answers of one client leave in one write. */
@@ -119,11 +82,9 @@ door_new(struct engine *e, int listen_fd)
 	TAILQ_INIT(&d->clients);
 	TAILQ_INIT(&d->dirty);
 	TAILQ_INIT(&d->dead);
-	d->acceptable = event_new(e->base, listen_fd, EV_READ | EV_PERSIST, on_acceptable, d);
-	d->resume = event_new(e->base, -1, 0, on_resume, d);
+	d->acceptor = ats_acceptor_new(e->base, listen_fd, admit, d);
 	d->turn_end = event_new(e->base, -1, 0, on_turn_end, d);
-	if (d->acceptable == NULL || d->resume == NULL || d->turn_end == NULL ||
-	    ats_fd_nonblock(listen_fd, true) < 0) {
+	if (d->acceptor == NULL || d->turn_end == NULL) {
 		door_free(d);
 		return NULL;
 	}
@@ -143,10 +104,7 @@ door_free(struct door *d)
 		on_turn_end(-1, 0, d);
 		event_free(d->turn_end);
 	}
-	if (d->acceptable != NULL)
-		event_free(d->acceptable);
-	if (d->resume != NULL)
-		event_free(d->resume);
+	ats_acceptor_free(d->acceptor);
 	ats_fd_close(&d->fd);
 	free(d);
 }
@@ -154,7 +112,7 @@ door_free(struct door *d)
 int
 door_open(struct door *d)
 {
-	return event_add(d->acceptable, NULL) < 0 ? -ATS_E_NOMEM : 0;
+	return ats_acceptor_start(d->acceptor);
 }
 
 size_t

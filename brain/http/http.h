@@ -15,6 +15,7 @@
 #include "common/secret.h"
 #include "proto/metrics.h"
 
+struct ats_acceptor;
 struct event;
 struct event_base;
 struct conn;
@@ -27,7 +28,7 @@ struct listener {
 	struct http *h;
 	int fd;
 	const struct ats_addr *at;
-	struct event *acceptable;
+	struct ats_acceptor *acceptor;
 };
 struct http {
 	struct event_base *base;
@@ -38,7 +39,7 @@ struct http {
 	struct gate gate;
 	struct listener listeners[HTTP_LISTENERS];
 	unsigned nlisteners;
-	struct event *resume, *turn_end, *sig_int, *sig_term;
+	struct event *turn_end, *sig_int, *sig_term;
 	struct conn_list conns, dead;	/* the oldest first */
 	size_t nconns;
 	struct session_list sessions;	/* the one unused longest first */

@@ -4,8 +4,6 @@
 #include "brain/http/listen.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -14,11 +12,8 @@
 #include <unistd.h>
 
 #include "brain/http/conn.h"
+#include "common/acceptor.h"
 #include "common/fd.h"
-#include "common/log.h"
-
-#define ACCEPTS_A_TURN 16
-#define PAUSE_US 100000
 
 static int
 open_port(struct listener *l, struct ats_err *err)
@@ -89,62 +84,22 @@ listen_open(struct http *h, struct ats_buf *where, struct ats_err *err)
 	return 0;
 }
 
-/* Out of descriptors: the backlogs wait. */
 static void
-pause_all(struct http *h)
+admit(void *ctx, int fd)
 {
-	struct timeval pause = { 0, PAUSE_US };
+	struct listener *l = ctx;
 
-	for (unsigned i = 0; i < h->nlisteners; i++)
-		(void)event_del(h->listeners[i].acceptable);
-	(void)event_add(h->resume, &pause);
-}
-
-static void
-on_acceptable(evutil_socket_t lfd, short what, void *arg)
-{
-	struct listener *l = arg;
-
-	(void)what;
-	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
-		int fd = accept4(lfd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd >= 0) {
-			conn_new(l->h, fd, l->at->kind == ATS_ADDR_UNIX);
-			continue;
-		}
-		if (errno == EINTR || errno == ECONNABORTED)
-			continue;
-		if (errno != EAGAIN) {
-			ats_log(ATS_LOG_ERROR, "cannot accept", "errno=%d", errno);
-			pause_all(l->h);
-		}
-		return;
-	}
-}
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct http *h = arg;
-
-	(void)fd;
-	(void)what;
-	for (unsigned i = 0; i < h->nlisteners; i++)
-		(void)event_add(h->listeners[i].acceptable, NULL);
+	conn_new(l->h, fd, l->at->kind == ATS_ADDR_UNIX);
 }
 
 int
 listen_start(struct http *h, struct ats_err *err)
 {
-	h->resume = event_new(h->base, -1, 0, on_resume, h);
-	if (h->resume == NULL)
-		return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	for (unsigned i = 0; i < h->nlisteners; i++) {
 		struct listener *l = &h->listeners[i];
 
-		l->acceptable = event_new(h->base, l->fd, EV_READ | EV_PERSIST, on_acceptable, l);
-		if (l->acceptable == NULL || event_add(l->acceptable, NULL) < 0)
+		l->acceptor = ats_acceptor_new(h->base, l->fd, admit, l);
+		if (l->acceptor == NULL || ats_acceptor_start(l->acceptor) < 0)
 			return ats_err_set(err, ATS_E_NOMEM, "out of memory");
 	}
 	return 0;
@@ -156,12 +111,9 @@ listen_close(struct http *h)
 	for (unsigned i = 0; i < h->nlisteners; i++) {
 		struct listener *l = &h->listeners[i];
 
-		if (l->acceptable != NULL)
-			event_free(l->acceptable);
+		ats_acceptor_free(l->acceptor);
 		ats_fd_close(&l->fd);
 		if (l->at->kind == ATS_ADDR_UNIX)
 			(void)unlink(l->at->path);
 	}
-	if (h->resume != NULL)
-		event_free(h->resume);
 }

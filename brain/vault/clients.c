@@ -14,6 +14,7 @@
 #include "brain/vault/client.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/vault.h"
+#include "common/acceptor.h"
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/secret.h"
@@ -374,56 +375,24 @@ take(struct vault *v, int fd)
 }
 
 static void
-on_resume(evutil_socket_t fd, short what, void *arg)
+admit(void *ctx, int fd)
 {
-	struct vault *v = arg;
+	struct vault *v = ctx;
 
-	(void)fd;
-	(void)what;
-	if (!v->stopping)
-		(void)event_add(v->accept_ev, NULL);
-}
-
-/* Out of descriptors: the backlog waits. */
-static void
-pause_accept(struct vault *v)
-{
-	static const struct timeval pause = { 0, 100000 };
-
-	if (event_base_once(v->base, -1, EV_TIMEOUT, on_resume, v, &pause) == 0)
-		(void)event_del(v->accept_ev);
-}
-
-static void
-on_connect(evutil_socket_t fd, short what, void *arg)
-{
-	struct vault *v = arg;
-
-	(void)what;
-	for (unsigned i = 0; i < VAULT_MESSAGES_A_TURN; i++) {
-		int got = accept4((int)fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (got < 0) {
-			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-			    errno == ENOBUFS)
-				pause_accept(v);
-			return;
-		}
-		if (v->nclients >= v->conf->max_clients) {
-			ats_log(ATS_LOG_WARN, "too many clients", "limit=%llu",
-			    (unsigned long long)v->conf->max_clients);
-			(void)close(got);
-			continue;
-		}
-		take(v, got);
+	if (v->nclients < v->conf->max_clients) {
+		take(v, fd);
+		return;
 	}
+	ats_log(ATS_LOG_WARN, "too many clients", "limit=%llu",
+	    (unsigned long long)v->conf->max_clients);
+	(void)close(fd);
 }
 
 int
 clients_listen(struct vault *v, struct ats_err *err)
 {
-	v->accept_ev = event_new(v->base, v->listener, EV_READ | EV_PERSIST, on_connect, v);
-	if (v->accept_ev == NULL || event_add(v->accept_ev, NULL) < 0)
+	v->acceptor = ats_acceptor_new(v->base, v->listener, admit, v);
+	if (v->acceptor == NULL || ats_acceptor_start(v->acceptor) < 0)
 		return ats_err_set(err, ATS_E_NOMEM, "vault.sock: out of memory");
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
 #include "brain/vault/http.h"
+#include "common/acceptor.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
@@ -62,8 +63,7 @@ vault_stop(struct vault *v, const char *why)
 	ats_notify_say(&v->notify, "STOPPING=1\n");
 	(void)event_add(v->stop_timer, &patience);
 	(void)event_del(v->idle_timer);
-	if (v->accept_ev != NULL)
-		(void)event_del(v->accept_ev);
+	ats_acceptor_stop(v->acceptor);
 	if (v->engine.ordered)
 		engine_sync(v);		/* says QUIT; EXITED goes on */
 	else
@@ -311,7 +311,7 @@ vault_free(struct vault *v)
 	reg_free(v->reg);
 	keys_free(v->keys);
 	free_event(v->spawner_rd);
-	free_event(v->accept_ev);
+	ats_acceptor_free(v->acceptor);
 	free_event(v->idle_timer);
 	free_event(v->stop_timer);
 	free_event(v->sig_int);

@@ -25,6 +25,7 @@
 #define VAULT_ENGINE_COMES_S 60	/* an engine of the service manager; then brain gives up */
 #define VAULT_WATCH_MISSED 3		/* so many of them in vain, then it is killed */
 
+struct ats_acceptor;
 struct audit;
 struct client;
 struct credentials;
@@ -87,7 +88,8 @@ struct vault {
 	int arrivals;			/* where hands come in, or -1 */
 	char *ca_pem;			/* owned; of sandbox.tls_ca, or NULL */
 	pid_t spawner_pid;
-	struct event *spawner_rd, *accept_ev, *idle_timer, *stop_timer, *sig_int, *sig_term,
+	struct ats_acceptor *acceptor;
+	struct event *spawner_rd, *idle_timer, *stop_timer, *sig_int, *sig_term,
 	    *alive_timer;
 	struct engine engine;
 	struct outside outside;
