@@ -4,7 +4,6 @@
  * before the first is read. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "brain/ctl/relay_server.h"
 #include "common/confine/daemon.h"
@@ -34,19 +33,12 @@ restrict_files(const struct relay_server *s, struct ats_err *err)
 		.npaths = ATS_ARRAY_LEN(paths),
 	};
 	char *slash;
-	int fd = -1, rc;
 
 	(void)snprintf(sockets, sizeof(sockets), "%s", s->c->door_path);
 	slash = strrchr(sockets, '/');
 	if (slash != NULL && slash != sockets)
 		*slash = '\0';
-	rc = ats_landlock_build(&ll, &fd, NULL, err);
-	if (rc == 0)
-		rc = ats_landlock_restrict(fd, err);
-	if (fd >= 0)
-		(void)close(fd);
-	/* A kernel without Landlock: seccomp and the uid remain; atsctl doctor tells. */
-	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+	return ats_confine_reach(&ll, err);
 }
 
 int

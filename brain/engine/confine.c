@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "brain/engine/engine.h"
 #include "common/confine/daemon.h"
@@ -53,20 +52,13 @@ restrict_files(const struct engine *e, int door_fd, struct ats_err *err)
 		.paths = paths,
 		.npaths = ATS_ARRAY_LEN(paths),
 	};
-	int fd = -1, rc;
 
 	runtime_dir(door_fd, runtime, sizeof(runtime));
 	if (runtime[0] == '\0')
 		ll.npaths--;
 	/* Not there before the first sandbox; a rule needs it. */
 	(void)mkdir(e->boxes_dir, 0700);
-	rc = ats_landlock_build(&ll, &fd, NULL, err);
-	if (rc == 0)
-		rc = ats_landlock_restrict(fd, err);
-	if (fd >= 0)
-		(void)close(fd);
-	/* A kernel without Landlock: seccomp and the uid remain; atsctl doctor tells. */
-	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+	return ats_confine_reach(&ll, err);
 }
 
 int

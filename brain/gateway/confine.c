@@ -12,7 +12,6 @@
 
 #include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
-#include "common/fd.h"
 #include "proto/gateway_config.h"
 
 #define DNS 53
@@ -114,12 +113,8 @@ restrict_http(const struct ats_gw_config *c, const char *ca, struct ats_err *err
 		.ports = ports,
 		.nports = ATS_ARRAY_LEN(ports),
 	};
-	int set ATS_CLEANUP_FD = -1, rc = ats_landlock_build(&ll, &set, NULL, err);
 
-	if (rc == 0)
-		rc = ats_landlock_restrict(set, err);
-	/* A kernel without Landlock: the filter remains; atsctl doctor tells. */
-	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+	return ats_confine_reach(&ll, err);
 }
 
 int

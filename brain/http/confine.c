@@ -8,7 +8,6 @@
 
 #include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
-#include "common/fd.h"
 
 const struct ats_seccomp_table *const http_filter[HTTP_FILTER_TABLES] = {
 	&ats_seccomp_base, &ats_seccomp_noexec, &ats_seccomp_local
@@ -32,7 +31,6 @@ restrict_files(const struct http *h, struct ats_err *err)
 	};
 	struct ats_landlock_rules ll = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
 		.scope = ATS_LL_SCOPE_ALL, .paths = paths, .npaths = 1 };
-	int set ATS_CLEANUP_FD = -1, rc;
 
 	directory_of(h->opt->vault, runtime, sizeof(runtime));
 	for (unsigned i = 0; i < h->nlisteners; i++) {
@@ -43,11 +41,7 @@ restrict_files(const struct http *h, struct ats_err *err)
 		paths[ll.npaths++] = (struct ats_landlock_path){ listens[i], -1,
 			ATS_LL_REMOVE_FILE, true };
 	}
-	rc = ats_landlock_build(&ll, &set, NULL, err);
-	if (rc == 0)
-		rc = ats_landlock_restrict(set, err);
-	/* A kernel without Landlock: the filter and the uid remain; atsctl doctor tells. */
-	return rc == -ATS_E_UNAVAILABLE ? 0 : rc;
+	return ats_confine_reach(&ll, err);
 }
 
 int

@@ -13,7 +13,6 @@
 #include "common/confine/daemon.h"
 #include "common/confine/landlock.h"
 #include "common/confine/seccomp.h"
-#include "common/fd.h"
 #include "common/log.h"
 
 /* Needed to resolve a workspace beneath a private directory of another user; it reads, and
@@ -33,18 +32,11 @@ restrict_files(const struct ats_places *places, struct ats_err *err)
 	 * stopped one must be killed. The filter below is what limits them. */
 	const struct ats_landlock_rules rules = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
 		.scope = ATS_LL_SCOPE_ABSTRACT, .paths = paths, .npaths = ATS_ARRAY_LEN(paths) };
-	struct ats_landlock_got got;
-	int rc, set ATS_CLEANUP_FD = -1;
 
 	(void)snprintf(own, sizeof(own), "%s/vault", places->state);
-	/* An old kernel without it is no reason to refuse: the vault runs as the user, and
-	 * the filter stays. `atsctl doctor` reports the layer. */
-	if (ats_landlock_abi() == 0) {
+	if (ats_landlock_abi() == 0)
 		ats_log(ATS_LOG_WARN, "this kernel has no Landlock", NULL);
-		return 0;
-	}
-	rc = ats_landlock_build(&rules, &set, &got, err);
-	return rc < 0 ? rc : ats_landlock_restrict(set, err);
+	return ats_confine_reach(&rules, err);
 }
 
 #define NO ATS_SECCOMP_ERRNO(EPERM)

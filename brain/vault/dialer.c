@@ -46,12 +46,8 @@ restrict_reach(const struct ats_addr *a, struct ats_err *err)
 	const struct ats_landlock_rules rules = { .fs = ATS_LL_FS_ALL, .net = ATS_LL_NET_ALL,
 		.scope = ATS_LL_SCOPE_ALL, .paths = paths, .npaths = ATS_ARRAY_LEN(paths),
 		.ports = ports, .nports = ATS_ARRAY_LEN(ports) };
-	int rc, set ATS_CLEANUP_FD = -1;
 
-	if (ats_landlock_abi() == 0)	/* as the vault: the rest stays */
-		return 0;
-	rc = ats_landlock_build(&rules, &set, NULL, err);
-	return rc < 0 ? rc : ats_landlock_restrict(set, err);
+	return ats_confine_reach(&rules, err);
 }
 
 #define NO ATS_SECCOMP_ERRNO(EPERM)

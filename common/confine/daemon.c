@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The first steps of a daemon's confinement. Runs in it, once, before a peer's first byte. */
+ * The common steps of a daemon's confinement. Runs in it, once, before a peer's first byte. */
 #include "common/confine/daemon.h"
 
 #include <linux/capability.h>
 
 #include "common/confine/caps.h"
+#include "common/confine/landlock.h"
 #include "common/confine/limits.h"
+#include "common/fd.h"
 
 static int
 drop_caps(uint64_t keep, struct ats_err *err)
@@ -34,4 +36,15 @@ ats_confine_daemon(uint64_t keep, struct ats_err *err)
 	if (rc == 0)
 		rc = ats_caps_no_new_privs(err);
 	return rc < 0 ? rc : drop_caps(keep, err);
+}
+
+int
+ats_confine_reach(const struct ats_landlock_rules *rules, struct ats_err *err)
+{
+	int rc, set ATS_CLEANUP_FD = -1;
+
+	if (ats_landlock_abi() == 0)
+		return 0;
+	rc = ats_landlock_build(rules, &set, NULL, err);
+	return rc < 0 ? rc : ats_landlock_restrict(set, err);
 }
