@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An MCP client inside the sandbox, for a file of the workspace: prints the tools that the shim of
-mcp.json has, or with TOOL JSON the answer to one call."""
+mcp.json has, or with TOOL JSON... the answer to each call, a line each."""
 
 CLIENT = """
 import json, os, subprocess, sys
@@ -20,9 +20,9 @@ ask(0, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
 tools = ask("two", "tools/list", {})["result"]["tools"]
 if len(sys.argv) < 2:
     print(json.dumps(tools))
-else:
-    print(json.dumps(ask(2, "tools/call", {"name": sys.argv[1],
-                                           "arguments": json.loads(sys.argv[2])})))
+for i in range(1, len(sys.argv), 2):
+    print(json.dumps(ask(i, "tools/call", {"name": sys.argv[i],
+                                           "arguments": json.loads(sys.argv[i + 1])})), flush=True)
 p.stdin.close()
 sys.exit(p.wait())
 """

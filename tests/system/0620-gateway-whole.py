@@ -3,52 +3,35 @@
 """The whole way of a tool of the host: from a client, or a program in the sandbox, through engine,
 vault, gateway and an upstream MCP server, and back."""
 import hashlib
+import json
 import os
 import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+import shim_client
+import small_upstream
 
-UPSTREAM = r'''
-import json, os, sys, time
-def say(m):
-    sys.stdout.write(json.dumps(m) + "\n"); sys.stdout.flush()
-S = {"type": "object", "properties": {"x": {}}, "required": ["x"]}
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m:
-        continue
-    r = {}
-    if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}},
-             "serverInfo": {"name": "u", "version": "1"}}
-    elif m["method"] == "tools/list":
-        r = {"tools": [{"name": "look", "description": "looks", "inputSchema": S,
-                        "annotations": {"readOnlyHint": True}},
-                       {"name": "do", "description": "does", "inputSchema": S},
-                       {"name": "die", "description": "dies", "inputSchema": S}]}
-    elif m["method"] == "tools/call":
-        if m["params"]["name"] == "die":
-            os._exit(1)
-        r = {"content": [{"type": "text", "text": "%s %s %s" % (
-            m["params"]["name"], json.dumps(m["params"]["arguments"]), os.environ.get("TOKEN"))}]}
-    say({"jsonrpc": "2.0", "id": m["id"], "result": r})
-'''
+CALL = """
+if name == "die":
+    os._exit(1)
+return "%s %s %s" % (name, json.dumps(args), os.environ.get("TOKEN"))
+"""
 SECRET = "s3cret-of-the-host"
 
 
 def up(home, **more):
     if not os.path.exists(os.path.join(ats.BUILD, "ats-gateway")):
         ats.skip("no ats-gateway")
-    script = os.path.join(home.dir, "upstream.py")
-    with open(script, "w", encoding="utf-8") as f:
-        f.write(UPSTREAM)
+    server = small_upstream.write(home, "upstream", [
+        small_upstream.tool(name, {"x": {}}, name == "look", ["x"])
+        for name in ("look", "do", "die")], CALL)
     token = os.path.join(home.dir, "token")
     with open(os.open(token, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
         f.write(SECRET + "\n")
     home.configure({"credentials": {"t": {"file": token}},
-                    "gateways": {"up": {"kind": "mcp", "argv": [sys.executable, script],
+                    "gateways": {"up": {"kind": "mcp", "argv": [server],
                                         "credential": "t", "credential_env": "TOKEN"}}, **more})
 
 
@@ -134,42 +117,25 @@ def _(home):
     ats.contains(text(mcp.answer(i)["result"]), 'do {"x": 1}')
 
 
-ASK = """import json, os, subprocess, sys
-c = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
-p = subprocess.Popen([c["command"], *c.get("args", [])], env={**os.environ, **c.get("env", {})},
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-def ask(id, method, params):
-    p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
-                               "params": params}) + "\\n").encode())
-    p.stdin.flush()
-    while True:
-        m = json.loads(p.stdout.readline())
-        if m.get("id") == id:
-            return m["result"]
-ask(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
-                      "clientInfo": {"name": "t", "version": "1"}})
-print([t["name"] for t in ask(2, "tools/list", {})["tools"]])
-r = ask(3, "tools/call", {"name": sys.argv[1], "arguments": {"x": 7}})
-print(r.get("isError", False), r["content"][0]["text"])
-"""
-
-
 @ats.test("a program in the sandbox lists and calls them; what changes things waits for a person")
 def _(home):
     up(home)
     mcp = home.mcp()
     mcp.initialize()
     mcp.request("tools/list")
-    home.write("ask.py", ASK)
+    home.write("client.py", shim_client.CLIENT)
     ats.until(lambda: "tools" in mcp.text("Bash", command="echo ${ATS_MCP_CONFIG:+tools}"),
               "the tools in the sandbox")
-    out = mcp.text("Bash", command="python3 ask.py up__look")
-    ats.equal(out.split("\n")[:2], ["['up__die', 'up__do', 'up__look']",
-                                    'False look {"x": 7} ***'])
-    i = mcp.send("tools/call", {"name": "Bash", "arguments": {"command": "python3 ask.py up__do"}})
+    tools = json.loads(mcp.text("Bash", command="python3 client.py"))
+    ats.equal([t["name"] for t in tools], ["up__die", "up__do", "up__look"])
+    ask = """python3 client.py up__%s '{"x": 7}'"""
+    r = json.loads(mcp.text("Bash", command=ask % "look"))["result"]
+    ats.equal((r.get("isError", False), text(r)), (False, 'look {"x": 7} ***'))
+    i = mcp.send("tools/call", {"name": "Bash", "arguments": {"command": ask % "do"}})
     seen = approve(home)
     ats.equal(seen[5], "up__do")
-    ats.contains(text(mcp.answer(i)["result"]), 'False do {"x": 7} ***')
+    r = json.loads(text(mcp.answer(i)["result"]))["result"]
+    ats.equal((r.get("isError", False), text(r)), (False, 'do {"x": 7} ***'))
 
 
 ats.main()

@@ -10,27 +10,10 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import http_client
+import small_upstream
 from http_client import KEY, MODERN, Client, Modern, Server
 
 SUB = KEY + "subscriptionId"
-UPSTREAM = """\
-#!%s
-import json, sys
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m:
-        continue
-    if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}},
-             "serverInfo": {"name": "s", "version": "1"}}
-    elif m["method"] == "tools/list":
-        r = {"tools": [{"name": "where", "description": "w", "annotations": {"readOnlyHint": True},
-                        "inputSchema": {"type": "object", "properties": {
-                            "region": {"type": "string", "x-mcp-header": "Region"}}}}]}
-    else:
-        r = {"content": [{"type": "text", "text": json.dumps(m["params"]["arguments"])}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
-"""
 
 
 def serve(home, *args):
@@ -166,10 +149,9 @@ def _(home):
 
 @ats.test("a subscription tells of a changed list, also by a new engine; its end is heard")
 def _(home):
-    path = os.path.join(home.dir, "upstream")
-    with open(path, "w", encoding="ascii") as f:
-        os.fchmod(f.fileno(), 0o755)
-        f.write(UPSTREAM % sys.executable)
+    path = small_upstream.write(home, "upstream", [small_upstream.tool(
+        "where", {"region": {"type": "string", "x-mcp-header": "Region"}}, True)],
+        "return json.dumps(args)")
     home.configure({"gateways": {"up": {"kind": "mcp", "argv": [path]}}})
     server = serve(home)
     listener, c = Modern(server), Modern(server)

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
+import small_upstream
 import upstream
 from vault_rig import sha256
 
@@ -21,29 +22,10 @@ echo "in: $line"
 echo "token: $TOKEN"
 if test -n "$1"; then echo $$ >> "$1.ran"; exec cat "$1"; fi
 """
-
-
-SERVER = """\
-#!%s
-import json, os, sys
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m:
-        continue
-    if m["method"] == "initialize":
-        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}},
-             "serverInfo": {"name": "s", "version": "1"}}
-    elif m["method"] == "tools/list":
-        schema = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}
-        r = {"tools": [{"name": n, "description": n, "inputSchema": schema,
-                        "annotations": {"readOnlyHint": n != "write.it"}}
-                       for n in ("echo", "write.it", "hidden")]}
-    else:
-        a = m["params"]
-        if a["arguments"].get("t") == "die":
-            os._exit(1)
-        r = {"content": [{"type": "text", "text": json.dumps(a["arguments"]) + os.environ["K"]}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+CALL = """
+if args.get("t") == "die":
+    os._exit(1)
+return json.dumps(args) + os.environ["K"]
 """
 
 
@@ -58,10 +40,9 @@ def set_up(home, secret=SECRET):
     with open(script, "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o755)
         f.write(SCRIPT)
-    server = os.path.join(home.dir, "server")
-    with open(server, "w", encoding="ascii") as f:
-        os.fchmod(f.fileno(), 0o755)
-        f.write(SERVER % sys.executable)
+    server = small_upstream.write(home, "server", [
+        small_upstream.tool(name, {"t": {"type": "string"}}, name != "write.it", ["t"])
+        for name in ("echo", "write.it", "hidden")], CALL)
     fifo = os.path.join(home.dir, "fifo")
     os.mkfifo(fifo, 0o600)
     text = {"type": "object", "properties": {"t": {"type": "string"}}, "required": ["t"]}

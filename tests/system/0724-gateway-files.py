@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+import shim_client
 import upstream
 from terminal import Terminal
 
@@ -248,38 +249,19 @@ def _(home):
                   ["ordered"])
 
 
-ASK = """import json, os, subprocess, sys
-c = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
-p = subprocess.Popen([c["command"], *c.get("args", [])], env={**os.environ, **c.get("env", {})},
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-def ask(id, method, params):
-    p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
-                               "params": params}) + "\\n").encode())
-    p.stdin.flush()
-    while True:
-        m = json.loads(p.stdout.readline())
-        if m.get("id") == id:
-            return m["result"]
-ask(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
-                      "clientInfo": {"name": "t", "version": "1"}})
-for id, path in enumerate(sys.argv[1:], 2):
-    r = ask(id, "tools/call", {"name": "box__send", "arguments": {"f": path}})
-    print(r.get("isError", False), r["content"][0]["text"].replace("\\n", " "))
-"""
-
-
 @ats.test("a program in the sandbox gives a path of its own world, and no other one")
 def _(home):
     mcp = up(home)
-    home.write("ask.py", ASK)
+    home.write("client.py", shim_client.CLIENT)
     ats.until(lambda: "tools" in mcp.text("Bash", command="echo ${ATS_MCP_CONFIG:+tools}"),
               "the tools in the sandbox")
     token = os.path.join(home.dir, "token")
+    asks = " ".join("""box__send '{"f": "%s"}'""" % path for path in ("made", "link", token))
     out = mcp.text("Bash", command="printf made-inside > made; ln -sf %s link; "
-                                   "python3 ask.py made link %s" % (token, token))
-    lines = out.strip().split("\n")
-    ats.equal([x.split()[0] for x in lines], ["False", "True", "True"], out)
-    ats.contains(lines[0], sha256(b"made-inside"))
+                                   "python3 client.py %s" % (token, asks))
+    results = [json.loads(line)["result"] for line in out.strip().split("\n")]
+    ats.equal([r.get("isError", False) for r in results], [False, True, True], out)
+    ats.contains(text(results[0]), sha256(b"made-inside"))
     ats.missing(out, "s3cret-of-the-test")
 
 
