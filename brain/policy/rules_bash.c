@@ -319,11 +319,11 @@ step(struct lex *x)
 		separator(x);
 		break;
 	case '&':
-		if (x->end - x->p > 1 && x->p[1] == '>') {
+		if (x->end - x->p > 1 && x->p[1] == '>')
 			redirection(x);
-			break;
-		}
-		/* FALLTHROUGH */
+		else
+			separator(x);
+		break;
 	case ';':
 	case '|':
 		separator(x);
@@ -339,7 +339,7 @@ step(struct lex *x)
 				x->p++;
 			break;
 		}
-		/* FALLTHROUGH */
+		__attribute__((fallthrough));
 	default:
 		lex_put(x, *x->p);
 		x->p++;
