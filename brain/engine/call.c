@@ -162,7 +162,7 @@ call_orphaned(struct call *c)
 {
 	if (c->finishing)
 		return;		/* its waiters leave one by one */
-	if (c->state == CALL_QUEUED && c->attempt == 0) {
+	if (c->state == CALL_QUEUED && c->attempt == 0 && !c->journaled) {
 		call_drop(c);
 		return;
 	}
@@ -271,6 +271,8 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_NO_SANDBOX,
 		    "not started: no sandbox was ready in time%s%s",
 		    c->box->last_error[0] != '\0' ? ": " : "", c->box->last_error);
+	} else if (c->state == CALL_RESUMED && c->unsent) {
+		call_resumed_asked(c);
 	} else if (c->state == CALL_RESUMED) {
 		call_resumed_lost(c);
 	} else if (c->state == CALL_ASKED) {
@@ -317,9 +319,13 @@ call_cancel(struct call *c)
 	}
 	if (c->cancelled)
 		return;
+	if (c->state == CALL_RESUMED && c->unsent && c->asked == NULL) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_CANCELLED, "cancelled before it started");
+		return;
+	}
 	c->cancelled = true;
 	if (c->state == CALL_RESUMED)
-		return;		/* sent when hands says that it runs */
+		return;		/* sent when hands says that it runs, or the vault that it waits */
 	link_cancel(c->box, c->id, "cancelled");
 	c->deadline_us = ats_clock_us() + c->e->set.cancel_ms * 1000;
 	call_timer_set(c);
@@ -390,6 +396,14 @@ remember_pure(struct call *c, const struct outcome *o)
 		cache_put(c->e->calls->cache, c->key, c->digest, c->id, o);
 }
 
+/* It has a row because a person was asked: what can be run again is, when it is asked for again. */
+static bool
+is_forgotten(const struct call *c, const struct outcome *o)
+{
+	return c->gateway == NULL && (call_class(c) == ATS_CLASS_PURE ||
+	    (o->kind == OUTCOME_NOT_STARTED && o->code != ATS_E_DENIED && c->asked_sha[0] != '\0'));
+}
+
 /* Of a call with a row. True: hands may forget the result now. */
 static bool
 remember(struct call *c, const struct outcome *o)
@@ -398,7 +412,8 @@ remember(struct call *c, const struct outcome *o)
 	bool keeps = c->has_result && c->exec == NULL && !call_is_exec(c) &&
 	    call_class(c) != ATS_CLASS_PURE;
 	uint64_t began = ats_clock_us();
-	int rc = store_call_done(c->e->store, c->id, o, c->session, &err);
+	int rc = is_forgotten(c, o) ? store_call_drop(c->e->store, c->id, &err) :
+	    store_call_done(c->e->store, c->id, o, c->session, &err);
 
 	observe_commit(c, began, rc);
 	if (rc == 0) {
@@ -464,7 +479,7 @@ call_finish(struct call *c, const struct outcome *o)
 	ack = journaled && remember(c, &with);
 	call_tell_waiters(c, &with);
 	/* The client first: nobody waits for the rest. */
-	if (!journaled)
+	if (!journaled || call_class(c) == ATS_CLASS_PURE)
 		remember_pure(c, &with);
 	if (ack)
 		acknowledge(c);

@@ -108,6 +108,10 @@ struct call {
 	bool validate;			/* only the tool's checks */
 	bool asks;			/* a check: a person would be asked before it runs */
 	bool permitted;			/* a person has said that the sandbox may run it */
+	bool unsent;			/* of an engine before this one, which had only asked,
+					 * at this attempt */
+	char asked_sha[65];		/* of what a person was asked about it; "" was not */
+	bool agreed;			/* and has said yes to */
 	bool hooked_host, hooked_box;	/* hooks of the configuration, of the workspace have run */
 	bool hook_asks;			/* one wants a person to decide */
 	bool hook_allows;		/* those of the configuration do not: no rule need ask */
@@ -209,6 +213,8 @@ struct call *calls_resumed_next(struct calls *t, const struct sandbox *box,
 /* The sandbox it was sent to is gone: a call that must not run twice is unknown; one that
  * can be checked waits to be asked again, with its input. c may be gone after it. */
 void call_resumed_lost(struct call *c);
+/* It had only been asked about: it goes on if somebody asked again, else it ends. */
+void call_resumed_asked(struct call *c);
 /* It was never received: it runs if somebody asked again, else it is forgotten. */
 void call_resumed_unsent(struct call *c);
 /* Ends it as unknown, with a text that says what is known. */

@@ -200,6 +200,20 @@ take_input(struct call *c, const struct call_ask *ask, struct ats_err *err)
 	return 0;
 }
 
+static uint64_t
+timeout_of(const struct engine *e, const struct call_ask *ask)
+{
+	uint64_t ms = ask->timeout_ms;
+
+	if (ask->tool != NULL && ms > ask->tool->timeout_max_ms)
+		ms = ask->tool->timeout_max_ms;
+	if (ask->gateway != NULL && ms == 0)
+		ms = ask->gateway->timeout_ms;
+	if (ask->gateway != NULL && ms == 0)
+		ms = e->set.gateway_ms;
+	return ms;
+}
+
 /* The call of this key lives: one more waits for it. */
 static int
 join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_err *err)
@@ -220,15 +234,22 @@ join(struct call *c, const struct call_ask *ask, const char *digest, struct ats_
 	if (call_waiter_add(c, ask) < 0)
 		return ats_err_set(err, ATS_E_NOMEM, "request");
 	c->orphan_us = 0;
+	if (c->unsent)
+		c->timeout_ms = timeout_of(c->e, ask);
 	if (c->state != CALL_RESUMED) {
 		call_timer_set(c);
+		gateway_asked_again(c);
 		return 0;
 	}
 	if (c->session == NULL)
 		c->session = ask->session;
-	if (c->gateway != NULL)
+	if (c->gateway != NULL || c->asked != NULL)
 		return 0;	/* the vault says what became of it */
 	c->box = c->session->box;
+	if (c->unsent) {
+		call_resumed_asked(c);
+		return 0;
+	}
 	if (c->lost)
 		call_resumed_lost(c);
 	else
@@ -322,20 +343,6 @@ ask_again(struct engine *e, const struct call_ask *ask, const char *key, const c
 		row.outcome = unknown(ats_err_text(ATS_E_LOST));
 	answer_stored(ask, &row);
 	return 1;
-}
-
-static uint64_t
-timeout_of(const struct engine *e, const struct call_ask *ask)
-{
-	uint64_t ms = ask->timeout_ms;
-
-	if (ask->tool != NULL && ms > ask->tool->timeout_max_ms)
-		ms = ask->tool->timeout_max_ms;
-	if (ask->gateway != NULL && ms == 0)
-		ms = ask->gateway->timeout_ms;
-	if (ask->gateway != NULL && ms == 0)
-		ms = e->set.gateway_ms;
-	return ms;
 }
 
 static int

@@ -45,7 +45,15 @@ load_row(void *ctx, const struct store_call *row)
 	}
 	c->journaled = true;
 	c->attempt = (unsigned)row->attempt;
-	c->given = c->attempt + 1;
+	c->unsent = row->asked != NULL && row->boot[0] == '\0';
+	c->given = c->attempt + !c->unsent;
+	if (row->asked != NULL)
+		(void)snprintf(c->asked_sha, sizeof(c->asked_sha), "%s", row->asked);
+	c->agreed = row->permitted;
+	if (c->unsent && !c->agreed && gateway_resume_asked(c) < 0) {
+		call_drop(c);
+		return -ATS_E_NOMEM;
+	}
 	(void)snprintf(c->digest, sizeof(c->digest), "%s", row->digest);
 	copy_id(c->resumed_boot, row->boot);
 	copy_id(c->resumed_box, row->sandbox);
@@ -85,36 +93,6 @@ calls_resume(struct calls *t, struct ats_err *err)
 	return 0;
 }
 
-void
-calls_resume_settle(struct calls *t)
-{
-	struct sandbox *box;
-	struct call *c, *next;
-
-	for (c = TAILQ_FIRST(&t->resumed); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->gateway != NULL)
-			continue;
-		box = sandboxes_find(t->e->boxes, c->resumed_box);
-		/* Nobody knows whether it lives but it itself. */
-		if (box != NULL && settings_elsewhere(&t->e->set))
-			sandbox_want(box);
-		else if (box == NULL || box->state == SANDBOX_NONE)
-			call_resumed_lost(c);
-	}
-	gateway_resume_settle(t);
-}
-
-struct call *
-calls_resumed_next(struct calls *t, const struct sandbox *box, const struct call *after)
-{
-	struct call *c = after == NULL ? TAILQ_FIRST(&t->resumed) : TAILQ_NEXT(after, link);
-
-	while (c != NULL && (c->gateway != NULL || strcmp(c->resumed_box, box->id) != 0))
-		c = TAILQ_NEXT(c, link);
-	return c;
-}
-
 static void
 send_again(struct call *c)
 {
@@ -130,6 +108,67 @@ send_again(struct call *c)
 	c->state = CALL_QUEUED;
 	c->box = c->session->box;
 	dispatch_submit(c);
+}
+
+/* The vault knows nothing of it: nobody was asked yet, or the answer is in the journal. It waits for
+ * a while for who asked for it. */
+static void
+settle_unsent(struct call *c)
+{
+	gateway_asked_free(c);
+	if (c->cancelled) {
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_CANCELLED, "cancelled before it started");
+	} else if (c->input != NULL && !TAILQ_EMPTY(&c->waiters)) {
+		send_again(c);
+	} else {
+		turns_leave(c);
+		c->deadline_us = ats_clock_us() + c->e->set.orphan_ms * 1000;
+		call_timer_set(c);
+	}
+}
+
+void
+call_resumed_asked(struct call *c)
+{
+	c->deadline_us = 0;
+	if (c->input != NULL && !TAILQ_EMPTY(&c->waiters))
+		send_again(c);
+	else
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_CANCELLED, "nobody asked for it again");
+}
+
+void
+calls_resume_settle(struct calls *t)
+{
+	struct sandbox *box;
+	struct call *c, *next;
+
+	for (c = TAILQ_FIRST(&t->resumed); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->gateway != NULL)
+			continue;
+		if (c->unsent) {
+			settle_unsent(c);
+			continue;
+		}
+		box = sandboxes_find(t->e->boxes, c->resumed_box);
+		/* Nobody knows whether it lives but it itself. */
+		if (box != NULL && settings_elsewhere(&t->e->set))
+			sandbox_want(box);
+		else if (box == NULL || box->state == SANDBOX_NONE)
+			call_resumed_lost(c);
+	}
+	gateway_resume_settle(t);
+}
+
+struct call *
+calls_resumed_next(struct calls *t, const struct sandbox *box, const struct call *after)
+{
+	struct call *c = after == NULL ? TAILQ_FIRST(&t->resumed) : TAILQ_NEXT(after, link);
+
+	while (c != NULL && (c->gateway != NULL || c->unsent || strcmp(c->resumed_box, box->id) != 0))
+		c = TAILQ_NEXT(c, link);
+	return c;
 }
 
 void

@@ -61,6 +61,7 @@ journal(struct call *c, struct ats_err *err)
 		.id = c->id, .session = c->session->id, .sandbox = c->box->id,
 		.key = call_client_key(c), .tool = call_tool_name(c), .digest = c->digest,
 		.boot = c->box->boot, .path = c->path, .attempt = c->attempt,
+		.asked = c->asked_sha[0] == '\0' ? NULL : c->asked_sha, .permitted = c->agreed,
 		.created_ms = now,
 		.deadline_ms = c->timeout_ms == 0 ? 0 : now + (int64_t)c->timeout_ms,
 	};

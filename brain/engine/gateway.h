@@ -102,6 +102,15 @@ void gateway_submit(struct call *c);
  * else the vault's text ends it, perhaps at once. Negative: nothing was asked. */
 ATS_NODISCARD int gateway_ask_person(struct call *c, const char *tool, struct ats_slice args,
     struct ats_err *err);
+/* Of a call of the sandbox's that the journal has open, and about which the vault was asked. */
+ATS_NODISCARD int gateway_resume_asked(struct call *c);
+/* Who asked for a call asks again and brings its input: it goes on where it waited for that. c may be
+ * gone. */
+void gateway_asked_again(struct call *c);
+/* A person has agreed: written down. */
+void gateway_permitted(struct call *c);
+/* What the vault said of a call is in the journal, where it belongs there. */
+void gateway_answer_kept(struct engine *e, uint64_t call);
 /* Its files are there (or it has none): the vault is asked. c may be gone. */
 void gateway_go_on(struct call *c);
 /* GATEWAY_STATE. */
@@ -112,6 +121,7 @@ bool gateway_flush(struct engine *e);
 /* A call in CALL_ASKED: its time is over, it is cancelled, forgotten. c may be gone. */
 void gateway_timed_out(struct call *c);
 void gateway_cancel(struct call *c);
+void gateway_asked_free(struct call *c);	/* c->asked */
 void gateway_call_done(struct call *c);	/* by call_drop: frees c->asked and c->gateway */
 /* Its session is closed. c may be gone after it. */
 void gateway_session_closed(struct call *c);
@@ -161,7 +171,6 @@ bool gateway_is_gateway(const char *name);	/* a gateway may have that name */
 struct gateway_tool *gateway_tool_new(const char *gateway, const char *tool, const char *json,
     uint64_t flags, struct ats_err *err);
 struct asked *gateway_asked_new(struct call *c);	/* c->asked; NULL without memory */
-void gateway_asked_free(struct call *c);
 void gateway_forget_early(struct asked *a);
 /* Tells the vault what is owed to it, now or later. Its call may be gone after it. */
 void gateway_tell(struct asked *a);

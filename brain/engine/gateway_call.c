@@ -220,6 +220,45 @@ gateway_go_on(struct call *c)
 	gateway_tell(c->asked);
 }
 
+/* So that the next engine knows of the question, or of its answer: a person is asked once. Without
+ * it, as on a full disk, the next one asks again. */
+static bool
+journal_asked(struct call *c)
+{
+	/* A file that an earlier attempt has named is the one of the next. */
+	struct store_call row = {
+		.id = c->id, .session = c->session->id, .sandbox = c->box->id,
+		.key = call_client_key(c), .tool = call_tool_name(c), .digest = c->digest,
+		.boot = "", .path = c->attempt > 0 ? c->path : NULL, .attempt = c->attempt,
+		.created_ms = ats_clock_wall_ms(), .asked = c->asked_sha, .permitted = c->agreed,
+	};
+	struct ats_err err = { 0 };
+
+	if (c->tool == NULL || c->key == NULL)
+		return true;		/* it cannot be asked for again */
+	if (store_call_sent(c->e->store, &row, &err) < 0) {
+		ats_log(ATS_LOG_WARN, "a question is not in the journal", "session=%s call=c-%llu "
+		    "why=\"%s\"", c->session->id, (unsigned long long)c->id, err.text);
+		return false;
+	}
+	c->journaled = true;
+	return true;
+}
+
+void
+gateway_permitted(struct call *c)
+{
+	c->agreed = c->tool != NULL;
+	if (c->session != NULL && journal_asked(c))
+		gateway_answer_kept(c->e, c->id);
+}
+
+void
+gateway_answer_kept(struct engine *e, uint64_t call)
+{
+	(void)(vault_link_gateway_noted(e, call) < 0);	/* else the next engine is told, too */
+}
+
 int
 gateway_ask_person(struct call *c, const char *tool, struct ats_slice args, struct ats_err *err)
 {
@@ -238,6 +277,8 @@ gateway_ask_person(struct call *c, const char *tool, struct ats_slice args, stru
 		return ats_err_set(err, ATS_E_NOMEM, "%s", ats_err_text(ATS_E_NOMEM));
 	}
 	c->state = CALL_ASKED;
+	c->agreed = c->permitted = false;
+	(void)journal_asked(c);
 	c->asked_us = ats_clock_us();
 	gateway_deadline(c, c->e->set.queue_ms);
 	gateway_tell(a);

@@ -36,6 +36,8 @@ adopt(struct call *c)
 	c->state = CALL_ASKED;
 	if (c->session == NULL)
 		c->session = sessions_find(e->sessions, c->resumed_session);
+	if (c->session != NULL && c->gateway == NULL)
+		c->box = c->session->box;
 	c->deadline_us = 0;
 	if (TAILQ_EMPTY(&c->waiters))
 		c->orphan_us = ats_clock_us() + e->set.orphan_ms * 1000;
@@ -112,6 +114,18 @@ take_result(struct call *c, const struct outcome *o)
 		call_finish(c, &with);
 }
 
+void
+gateway_asked_again(struct call *c)
+{
+	if (c->gateway != NULL || c->asked == NULL || c->asked->state != ASKED_STARTED ||
+	    c->state != CALL_ASKED || c->input == NULL || c->session == NULL)
+		return;
+	gateway_asked_free(c);
+	/* One that hooks of this engine have not seen is looked at anew, and may be another. */
+	c->permitted = !c->unsent;
+	dispatch_submit(c);
+}
+
 /* c may be gone after it. */
 static void
 on_started(struct call *c)
@@ -121,10 +135,10 @@ on_started(struct call *c)
 	if (c->gateway == NULL) {
 		count_verdict(c, ATS_LABEL_VERDICT_STARTED);
 		emit(c, "call.started", NULL);
-		gateway_asked_free(c);
-		c->permitted = true;
+		a->state = ASKED_STARTED;
 		c->deadline_us = 0;
-		dispatch_submit(c);
+		gateway_permitted(c);
+		gateway_asked_again(c);
 		return;
 	}
 	if (a->state == ASKED_STARTED)
@@ -213,8 +227,11 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 	struct call *c = calls_find(e->calls, id);
 
 	if (c == NULL || c->asked == NULL) {
-		/* Of an engine before this one, whose caller will ask again, or not. */
-		if (state != GATEWAY_REFUSED && c == NULL &&
+		/* Of an engine before this one, whose caller will ask again, or not; or its answer is
+		 * known already. */
+		if (state != GATEWAY_WAITS)
+			gateway_answer_kept(e, id);
+		if (state != GATEWAY_REFUSED && (c == NULL || c->state == CALL_RESUMED) &&
 		    vault_link_gateway_cancel(e, id) < 0)
 			ats_log(ATS_LOG_WARN, "a call that nobody waits for goes on", "call=c-%llu",
 			    (unsigned long long)id);
@@ -232,6 +249,7 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 		if (!c->cancelled)
 			emit(c, "call.refused", ats_err_name((int)code));
 		on_refused(c, (int)code, text);
+		gateway_answer_kept(e, id);
 	}
 }
 
@@ -331,6 +349,15 @@ gateway_ack(struct call *c)
 }
 
 /* ---- after a restart of the engine ----------------------------------------------------------- */
+
+int
+gateway_resume_asked(struct call *c)
+{
+	if (gateway_asked_new(c) == NULL)
+		return -ATS_E_NOMEM;
+	c->asked->state = ASKED_TOLD;
+	return 0;
+}
 
 int
 gateway_resume(struct call *c, const char *tool)

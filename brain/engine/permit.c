@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "brain/engine/ctx.h"
 #include "brain/engine/engine.h"
@@ -15,6 +16,7 @@
 #include "brain/engine/turns.h"
 #include "brain/policy/rules.h"
 #include "common/clock.h"
+#include "common/digest.h"
 #include "common/json.h"
 #include "common/log.h"
 
@@ -54,6 +56,19 @@ decide(struct call *c, struct policy_decision *ret)
 	return ret->effect;
 }
 
+/* By an engine before this one a person was asked, and about this. */
+static bool
+was_permitted(struct call *c)
+{
+	char sha[ATS_SHA256_HEX];
+
+	if (!c->agreed || c->tool == NULL)
+		return false;
+	ats_sha256_hex(c->input, c->input_len, sha);
+	c->permitted = strcmp(sha, c->asked_sha) == 0;
+	return c->permitted;
+}
+
 /* An exec is asked for as Bash with the words of its program. */
 static int
 ask_person(struct call *c, struct ats_err *err)
@@ -62,8 +77,10 @@ ask_person(struct call *c, struct ats_err *err)
 	struct ats_buf words ATS_CLEANUP_BUF = { 0 };
 	struct ats_json_w w;
 
-	if (c->tool != NULL)
+	if (c->tool != NULL) {
+		ats_sha256_hex(args.p, args.n, c->asked_sha);
 		return gateway_ask_person(c, c->tool->name, args, err);
+	}
 	ats_buf_init(&words, c->input_len + 64);
 	ats_json_w_init(&w, &words);
 	ats_json_w_object(&w, NULL);
@@ -112,7 +129,7 @@ permit_check(struct call *c)
 		break;
 	}
 	c->asks = c->validate;
-	if (c->validate || c->permitted || (c->hook_allows && !c->hook_asks))
+	if (c->validate || c->permitted || (c->hook_allows && !c->hook_asks) || was_permitted(c))
 		return true;
 	if (ask_person(c, &err) < 0)
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "A person would have to approve this "

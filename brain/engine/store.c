@@ -46,7 +46,7 @@ static const char schema[] =
     " created INTEGER, deadline INTEGER, kind INTEGER, is_error INTEGER, code INTEGER,"
     " blocks BLOB, output BLOB, exit_kind TEXT, exit_code INTEGER, queue_us INTEGER,"
     " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
-    " path TEXT, timings BLOB);"
+    " path TEXT, timings BLOB, asked TEXT, permitted INTEGER);"
     "CREATE TABLE IF NOT EXISTS made(sandbox TEXT, id TEXT, script TEXT, url TEXT, used INTEGER,"
     " PRIMARY KEY(sandbox, id)) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
@@ -61,8 +61,14 @@ static const char first_write[] = "PRAGMA synchronous=OFF;"
 				  "PRAGMA user_version=" STORE_FORMAT_TEXT "; COMMIT;";
 static const char after_first_write[] = "PRAGMA synchronous=NORMAL;";
 
-/* What a journal of before 0.2 lacks. */
-static const char timings_column[] = "ALTER TABLE calls ADD COLUMN timings BLOB;";
+/* What an older journal may lack, in the order in which it came. */
+static const struct {
+	const char *name, *sql;
+} columns[] = {
+	{ "timings", "ALTER TABLE calls ADD COLUMN timings BLOB;" },
+	{ "asked", "ALTER TABLE calls ADD COLUMN asked TEXT;" },
+	{ "permitted", "ALTER TABLE calls ADD COLUMN permitted INTEGER;" },
+};
 
 static const char *const sql[] = {
 #define STATEMENT(name, text) [STORE_STMT_##name] = text,
@@ -143,10 +149,15 @@ is_newer(sqlite3 *db)
 static int
 add_columns(sqlite3 *db)
 {
-	int rc = sqlite3_table_column_metadata(db, NULL, "calls", "timings", NULL, NULL, NULL,
-	    NULL, NULL);
+	int rc = SQLITE_OK;
 
-	return rc == SQLITE_ERROR ? sqlite3_exec(db, timings_column, NULL, NULL, NULL) : rc;
+	for (size_t i = 0; i < ATS_ARRAY_LEN(columns) && rc == SQLITE_OK; i++) {
+		rc = sqlite3_table_column_metadata(db, NULL, "calls", columns[i].name, NULL, NULL,
+		    NULL, NULL, NULL);
+		if (rc == SQLITE_ERROR)
+			rc = sqlite3_exec(db, columns[i].sql, NULL, NULL, NULL);
+	}
+	return rc;
 }
 
 static int

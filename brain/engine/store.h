@@ -26,6 +26,10 @@ struct store_call {
 	const char *session, *sandbox, *key, *tool, *digest;
 	const char *boot;		/* of hands when it was sent */
 	const char *path;		/* the file it names, or NULL */
+	/* A person was asked about it: SHA-256 of what was shown, and whether the answer was yes.
+	 * boot is "" as long as it was not sent. */
+	const char *asked;
+	bool permitted;
 	enum store_state state;
 	uint64_t attempt;
 	int64_t created_ms, deadline_ms;	/* wall clock; 0 none */
@@ -49,7 +53,7 @@ uint64_t store_next_id(struct store *st);
 /* Whether an id is one that was given. */
 bool store_id_given(const struct store *st, uint64_t id);
 
-/* Before a call is sent: inserts or, on a retry, replaces its row. One commit. */
+/* Before a call is sent, or a person asked about it: inserts or replaces its row. One commit. */
 ATS_NODISCARD int store_call_sent(struct store *st, const struct store_call *c,
     struct ats_err *err);
 /* After it ended: outcome and the session's changes. One commit. */

@@ -21,7 +21,8 @@ enum column {
 	COL_ID, COL_SESSION, COL_SANDBOX, COL_KEY, COL_TOOL, COL_DIGEST, COL_BOOT, COL_STATE,
 	COL_ATTEMPT, COL_CREATED, COL_DEADLINE, COL_KIND, COL_IS_ERROR, COL_CODE, COL_BLOCKS,
 	COL_OUTPUT, COL_EXIT_KIND, COL_EXIT_CODE, COL_QUEUE_US, COL_RUN_US, COL_TOTAL_US,
-	COL_PAYLOAD, COL_PAYLOAD_LEN, COL_PAYLOAD_SHA, COL_PATH, COL_TIMINGS
+	COL_PAYLOAD, COL_PAYLOAD_LEN, COL_PAYLOAD_SHA, COL_PATH, COL_TIMINGS, COL_ASKED,
+	COL_PERMITTED
 };
 
 int
@@ -44,6 +45,8 @@ store_call_sent(struct store *st, const struct store_call *c, struct ats_err *er
 	(void)sqlite3_bind_int64(q, 9, c->created_ms);
 	(void)sqlite3_bind_int64(q, 10, c->deadline_ms);
 	store_bind_str(q, 11, c->path);
+	store_bind_str(q, 12, c->asked);
+	store_bind_u64(q, 13, c->permitted);
 	return store_run(st, STORE_STMT_CALL_SENT, "call", err);
 }
 
@@ -234,6 +237,8 @@ read_row(struct store *st, sqlite3_stmt *q, struct store_call *c)
 	c->created_ms = sqlite3_column_int64(q, COL_CREATED);
 	c->deadline_ms = sqlite3_column_int64(q, COL_DEADLINE);
 	c->path = column_str(q, COL_PATH);
+	c->asked = column_str(q, COL_ASKED);
+	c->permitted = column_u64(q, COL_PERMITTED) != 0;
 	if (c->session == NULL || c->sandbox == NULL || c->tool == NULL || c->digest == NULL ||
 	    c->boot == NULL)
 		return SQLITE_CORRUPT;

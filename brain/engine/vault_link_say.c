@@ -136,6 +136,13 @@ vault_link_gateway_cancel(struct engine *e, uint64_t call)
 }
 
 int
+vault_link_gateway_noted(struct engine *e, uint64_t call)
+{
+	return e->vault == NULL ? -ATS_E_EOF :
+	    ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_NOTED, 0, NULL, 0, call);
+}
+
+int
 vault_link_gateway_list(struct engine *e, const char *gateway)
 {
 	return e->vault == NULL ? -ATS_E_EOF :

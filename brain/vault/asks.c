@@ -50,6 +50,7 @@ static void
 drop(struct vault *v, struct ask *a)
 {
 	set_state(v, a, ASK_OVER);
+	v->decide->nkept -= a->kept;
 	(void)ats_map_del(v->decide->by_id, a->id);
 	TAILQ_REMOVE(&v->decide->asks, a, link);
 	v->decide->n--;
@@ -165,6 +166,17 @@ ask_permit(struct vault *v, struct ask *a)
 	gateway_need(a->gateway);
 }
 
+bool
+asks_forget(struct vault *v, uint64_t id)
+{
+	struct ask *a = asks_find(v, id);
+
+	if (a == NULL || (!a->kept && (a->gateway != NULL || a->state != ASK_OVER)))
+		return false;
+	drop(v, a);
+	return true;
+}
+
 void
 asks_cancel(struct vault *v, uint64_t id)
 {
@@ -248,16 +260,18 @@ asks_on_ended(struct gateway *g, uint64_t id, uint64_t code)
 void
 asks_session_gone(struct vault *v, const char *session)
 {
-	struct ask *a;
+	struct ask *a, *next;
 
 	(void)grants_session_closed(v->decide->grants, session);
-	TAILQ_FOREACH(a, &v->decide->asks, link)
+	for (a = TAILQ_FIRST(&v->decide->asks); a != NULL; a = next) {
+		next = TAILQ_NEXT(a, link);
 		if (strcmp(a->session, session) == 0)
 			asks_cancel(v, a->id);
+	}
 }
 
-/* A new engine learns of all that is under way; what its predecessor was not told as started never
- * will be. */
+/* A new engine learns of all that is under way, and of what its predecessor was told and may not
+ * have written down; what that was not told as started never will be. */
 void
 asks_engine_gone(struct vault *v)
 {
@@ -272,12 +286,30 @@ asks_engine_gone(struct vault *v)
 			    "It was not started: brain's engine ended. It can be called again.");
 		}
 		a->owe_state = true;
+		v->decide->nkept -= a->kept;
+		a->kept = false;
 	}
 }
 
 /* ---- what is owed ------------------------------------------------------------------- */
 
-/* -ATS_E_AGAIN: no more now. 0: a is told; *ret_gone: and is not there any more. */
+/* It is over and told: until the engine says that it has it, it may be the next one's to hear. */
+static void
+keep(struct vault *v, struct ask *a)
+{
+	struct ask *o;
+
+	a->kept = true;
+	if (++v->decide->nkept <= ASKS_KEPT)
+		return;
+	TAILQ_FOREACH(o, &v->decide->asks, link)
+		if (o->kept)
+			break;
+	if (o != NULL)
+		drop(v, o);
+}
+
+/* -ATS_E_AGAIN: no more now. 0: a is told; *ret_gone: and nothing more becomes of it. */
 static int
 tell(struct vault *v, struct ask *a, bool *ret_gone)
 {
@@ -293,7 +325,7 @@ tell(struct vault *v, struct ask *a, bool *ret_gone)
 		set_state(v, a, ASK_STARTED);
 	*ret_gone = a->state == ASK_OVER;
 	if (*ret_gone)
-		drop(v, a);
+		keep(v, a);
 	return 0;
 }
 

@@ -259,7 +259,7 @@ decide_on_ask(struct vault *v, struct ats_ipc_msg *m)
 	struct ask *a;
 	int rc;
 
-	if (asks_find(v, m->u[0]) != NULL) {
+	if (asks_find(v, m->u[0]) != NULL && !asks_forget(v, m->u[0])) {
 		engine_kill(v, "it asks about a call that is under way");
 		return;
 	}

@@ -13,7 +13,8 @@
 #include "brain/vault/register.h"
 #include "proto/brain.h"
 
-#define ASKS_OVER 64			/* more than run and wait: answers not read yet */
+#define ASKS_OVER 96			/* more than run and wait: answers not read yet, and kept */
+#define ASKS_KEPT 32			/* answers that the engine has not yet written down */
 #define ASKS_BYTES (64u << 20)		/* of the arguments of all */
 #define ASKS_FILES_BYTES (64u << 20)	/* of the files of all, in memory */
 #define ASKS_FILES 128			/* and how many */
@@ -51,6 +52,7 @@ struct ask {
 	char sha256[ATS_SHA256_HEX];
 	/* What the engine is owed, and was told last. */
 	bool owe_state, owe_cancel;	/* the cancel is its gateway's */
+	bool kept;			/* ASK_OVER, told, for an engine that comes after this one */
 	enum ats_gateway_state say;
 	struct ats_err why;		/* of GATEWAY_REFUSED */
 	/* For the audit. */
@@ -66,6 +68,7 @@ struct decide {
 	size_t nfiles;			/* of all asks */
 	uint64_t files_bytes;
 	size_t n, running, bytes;	/* running: READY, STARTED and ORDERED of gateways */
+	size_t nkept;
 	struct approvals *approvals;
 	struct grants *grants;
 	uint64_t epoch;			/* of this vault: no grant outlives it */
@@ -95,6 +98,9 @@ void ask_files_done(struct vault *v, struct ask *a);
 struct ask *asks_find(const struct vault *v, uint64_t id);
 /* GATEWAY_CANCEL. */
 void asks_cancel(struct vault *v, uint64_t id);
+/* One that is over, and whose answer the engine has, or for which it asks anew. False: there is none
+ * such. */
+bool asks_forget(struct vault *v, uint64_t id);
 /* It does not run; the engine is told. The text is for the model: what happened, that it is final,
  * and what to do instead. */
 void ask_end(struct vault *v, struct ask *a, int code, const char *fmt, ...) ATS_PRINTF(4, 5);

@@ -62,6 +62,7 @@ class Engine:
         self.rules = rules
         self.settings = settings
         self.hooks = []         # the values of HOOK, for the next engine
+        self.owed = []          # messages that the vault has for it, last
         self.runtime = os.path.join(home.run, "ats")
         self.state = os.path.join(home.state, "ats")
         self.dir = os.path.join(self.state, "engine")
@@ -107,6 +108,9 @@ class Engine:
             self.tell("SESSION", *s)
         for b in alive:
             self.tell("SANDBOX_ALIVE", b, self.generation.get(b, 1), self.listening[b][0])
+        for m in self.owed:
+            self.tell(*m)
+        self.owed = []
         self.expect("ENGINE_READY")
         for s in self.sessions:
             self.expect("SESSION_OK")

@@ -212,7 +212,7 @@ def _(home):
     ats.equal((r["outcome"], r["code"]), ("not_started", "bad_field"))
     m = d.answer(d.send("ats/tool.call", {"name": "git__push", "arguments": {}, "fds": ["data"]}))
     ats.contains(m["error"]["message"], "fds")
-    ats.equal([m for m in e.inbox if m[0].startswith("GATEWAY")], [])
+    ats.equal([m for m in e.inbox if m[0] == "GATEWAY_ASK"], [])
 
 
 @ats.test("a person's time does not count; refused, it is an answer with the vault's text")

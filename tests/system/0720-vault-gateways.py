@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
-from vault_rig import STARTED, WAITS, VaultRig, sha256
+from vault_rig import REFUSED, STARTED, WAITS, VaultRig, sha256
 
 INVAL, PERM, FULL, AGAIN, NOTFILE, JSON_CODE = 4, 7, 8, 9, 16, 11
 FIELD, UNKNOWN_TOOL, UNKNOWN_ID, CANCELLED, LOST, NOT_STARTED, DENIED = \
@@ -399,6 +399,7 @@ def _(home):
         e.ask(call, session, tool, args, fds=fds)
         got, text = e.refused(call)
         ats.equal(got, code, (tool, args, text))
+        e.say("GATEWAY_NOTED", call)
         if tool.startswith("web__"):
             ats.contains(text, 'It has no argument "%s". Nothing was run' %
                          {"web__get": "b\\nx", "web__del": "really", "web__put": "more"}[tool])
@@ -858,6 +859,50 @@ def _(home):
     ats.equal([x["event"] for x in rig.audit()], ["asked", "refused", "approved", "permitted"])
     # Its id is free again, and needs another yes.
     e.ask(1, s, "Bash", '{"command":"git push"}')
+    ats.equal(e.state(1)[0], WAITS)
+
+
+@ats.test("an answer is the next engine's to hear until this one has written it down")
+def _(home):
+    rig = VaultRig(home, conf(home, permissions={"ask": ["Bash(git push:*)"]}))
+    s = rig.session()
+    e = rig.engine
+    args = '{"command":"git push"}'
+    for call, how in ((1, "APPROVE"), (2, "DENY"), (3, "APPROVE")):
+        e.ask(call, s, "Bash", args)
+        id = e.state(call)[3]
+        home.vault().ask(how, id, sha256(args) if how == "APPROVE" else "no", "terminal")
+        ats.equal(e.state(call)[0], STARTED if how == "APPROVE" else REFUSED)
+    e.say("GATEWAY_NOTED", 3)              # it has that
+    e.say("GATEWAY_LIST", "none")
+    e.leave()
+    e = rig.next_engine()
+    e.session()
+    ats.equal(e.state(1)[0], STARTED)
+    ats.contains(e.refused(2)[1], "no")
+    e.say("GATEWAY_NOTED", 1)
+    e.say("GATEWAY_NOTED", 2)
+    e.leave()
+    e = rig.next_engine()
+    e.session()
+    e.ask(1, s, "Bash", args)
+    ats.equal(e.state(1)[0], WAITS)         # of the others there is nothing to say
+    ats.equal([x["event"] for x in rig.audit()].count("asked"), 4)
+
+
+@ats.test("an engine that takes no note of answers: the last ones are kept, and it may go on asking")
+def _(home):
+    rig = VaultRig(home, conf(home, permissions={"deny": ["Write"]}))
+    s = rig.session()
+    e = rig.engine
+    for call in range(1, 500):
+        e.ask(call, s, "Write", '{"file_path":"x","content":"y"}')
+        ats.equal(e.refused(call)[0], DENIED)
+    e.leave()
+    e = rig.next_engine()
+    e.session()
+    ats.equal([e.refused(call)[0] for call in range(500 - 32, 500)], [DENIED] * 32)
+    e.ask(1, s, "Bash", '{"command":"x"}')
     ats.equal(e.state(1)[0], WAITS)
 
 

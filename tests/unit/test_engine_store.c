@@ -6,6 +6,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sqlite3.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,6 +107,36 @@ START_TEST(store_call_goes_from_sent_to_done_and_survives_reopening)
 	ck_assert_int_eq(store_call_by_id(st, 8, &c, NULL), 0);
 	ck_assert_int_eq(store_call_drop(st, 7, NULL), 0);
 	ck_assert_int_eq(store_call_by_id(st, 7, &c, NULL), 0);
+	forget(st);
+}
+END_TEST
+
+START_TEST(store_keeps_what_a_person_was_asked_also_in_an_older_journal)
+{
+	static const char older[] = "ALTER TABLE calls DROP COLUMN permitted;"
+				    "ALTER TABLE calls DROP COLUMN asked;"
+				    "ALTER TABLE calls DROP COLUMN timings;";
+	struct store *st = open_store();
+	struct store_call ask = { .id = 9, .session = "s-1", .sandbox = "b-1", .key = "k",
+		.tool = "Bash", .digest = "d", .boot = "", .asked = "sha", .permitted = true };
+	struct store_call c;
+	char path[128];
+	sqlite3 *db;
+
+	sent(st, 7, "old", 1);
+	store_close(st);
+	(void)snprintf(path, sizeof(path), "%s/journal.db", dir);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db, older, NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+	st = open_store();
+	ck_assert_int_eq(store_call_by_id(st, 7, &c, NULL), 1);
+	ck_assert_ptr_null(c.asked);
+	ck_assert(!c.permitted);
+	ck_assert_int_eq(store_call_sent(st, &ask, NULL), 0);
+	ck_assert_int_eq(store_call_by_id(st, 9, &c, NULL), 1);
+	ck_assert_str_eq(c.asked, "sha");
+	ck_assert(c.permitted);
 	forget(st);
 }
 END_TEST
@@ -416,6 +448,7 @@ END_TEST
 
 ATS_UNIT_MAIN("engine_store", store_next_id_is_never_given_twice,
     store_call_goes_from_sent_to_done_and_survives_reopening,
+    store_keeps_what_a_person_was_asked_also_in_an_older_journal,
     store_large_payload_lies_beside_and_is_known_by_its_digest,
     store_calls_open_gives_what_has_no_answer_in_order,
     store_made_is_there_until_it_is_dropped, store_session_comes_back_for_its_owner_only,
