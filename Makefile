@@ -42,7 +42,7 @@ CFLAGS_fault := -O1 -g -DATS_DEBUG -DATS_FAULT
 CFLAGS := -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(if $(DEVELOPER),-Werror)
 LDFLAGS_release := $(if $(filter no,$(TLS)),-Wl$(comma)--gc-sections) -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1
 # common/fault.c stands before the allocator.
-LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
+LDFLAGS_fault := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup,--wrap=strndup
 LDFLAGS_asan := -fsanitize=address,undefined $(LDFLAGS_fault)
 LDFLAGS := $(LDFLAGS_$(VARIANT))
 # The sanitizers' runtimes cannot be linked statically. libevent's name look-ups, which nothing

@@ -161,11 +161,13 @@ fault_hits(double p)
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t at, size_t n);
 char *__real_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t at, size_t n);
 char *__wrap_strdup(const char *s);
 char *__wrap_strndup(const char *s, size_t n);
 
@@ -211,6 +213,12 @@ void *
 __wrap_realloc(void *p, size_t n)
 {
 	return fault_alloc_fails() ? NULL : __real_realloc(p, n);
+}
+
+void *
+__wrap_aligned_alloc(size_t at, size_t n)
+{
+	return fault_alloc_fails() ? NULL : __real_aligned_alloc(at, n);
 }
 
 char *

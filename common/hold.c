@@ -41,7 +41,7 @@ grow(struct ats_hold *h)
 
 	if (cap > h->max)
 		cap = h->max;
-	ring = cap > h->cap ? ats_malloc(cap) : NULL;
+	ring = cap > h->cap ? ats_malloc_read(cap) : NULL;
 	if (ring == NULL)
 		return false;
 	if (run > h->len)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fault.h"
 #include "common/fd.h"
 
 #define SPLICE_BYTES (1u << 20)
@@ -135,7 +136,7 @@ relay_init(struct relay *r, struct io src, struct io dst)
 
 	*r = (struct relay){ .src = src, .dst = dst, .state = RELAY_SRC };
 	r->splice = (src.kind == IO_FILE || dst.kind == IO_FILE) && !append;
-	r->buf = malloc(RELAY_BYTES);
+	r->buf = ats_malloc_read(RELAY_BYTES);
 	return r->buf != NULL ? 0 : -ATS_E_NOMEM;
 }
 

@@ -239,7 +239,7 @@ make_parts(struct front *f)
 	int relay = take(FRONT_FD_RELAY), next = take(FRONT_FD_UPGRADE);
 
 	ats_buf_init(&f->rx, FRONT_RX_MAX);
-	f->block = ats_malloc(FRONT_BLOCK_BYTES);
+	f->block = ats_malloc_read(FRONT_BLOCK_BYTES);
 	ats_buf_init(&f->arena, 1u << 20);
 	ats_buf_init(&f->out, WORKER_JSON_MAX + 4096);
 	if (f->block == NULL || ats_id_new("h", f->boot, sizeof(f->boot)) < 0)

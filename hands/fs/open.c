@@ -266,7 +266,7 @@ fs_read_sized(int fd, size_t size, size_t max_bytes, char **ret, size_t *ret_len
     struct ats_err *err)
 {
 	size_t cap = (size < max_bytes ? size : max_bytes) + 1, len = 0;
-	char *p = ats_malloc(cap + 1);
+	char *p = ats_malloc_read(cap + 1);
 
 	/* One byte more than expected: a short read of a regular file is its end. */
 	while (p != NULL) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/fd.h"
 #include "hands/fs/text.h"
 #include "hands/match/search_show.h"
@@ -45,7 +46,7 @@ searcher_new(const struct search_options *o)
 		return NULL;
 	s->o = o;
 	s->cap = WINDOW;
-	s->buf = malloc(s->cap);
+	s->buf = ats_malloc_read(s->cap);
 	s->run = regex_run_new(o->re);
 	search_show_init(&s->show, o);
 	if (s->buf == NULL || s->run == NULL) {
@@ -380,7 +381,7 @@ shrink(struct searcher *s)
 
 	if (s->cap == WINDOW)
 		return 0;
-	buf = malloc(WINDOW);
+	buf = ats_malloc_read(WINDOW);
 	if (buf == NULL)
 		return -ATS_E_NOMEM;
 	free(s->buf);

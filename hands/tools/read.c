@@ -232,7 +232,7 @@ read_stream(const struct tool_env *env, struct doc *d, struct read_page *page,
 {
 	uint64_t size = d->judge.size;
 	bool is_large = size > READ_WHOLE_BYTES;
-	struct stream s = { .fd = d->fd, .buf = ats_malloc(PAGE_STEP), .step = PAGE_STEP };
+	struct stream s = { .fd = d->fd, .buf = ats_malloc_read(PAGE_STEP), .step = PAGE_STEP };
 	char sha[ATS_SHA256_HEX] = "";
 	ssize_t n;
 	int rc;
@@ -295,7 +295,7 @@ static int
 send_raw(const struct tool_env *env, int fd, const struct stat *st,
     const struct fs_place *pl, struct tool_result *out)
 {
-	struct stream s = { .fd = fd, .buf = ats_malloc(STEP), .step = STEP };
+	struct stream s = { .fd = fd, .buf = ats_malloc_read(STEP), .step = STEP };
 	uint64_t size = (uint64_t)st->st_size;
 	char sha[ATS_SHA256_HEX] = "";
 	ssize_t n = 1;	/* until the end was seen */
@@ -373,7 +373,7 @@ check_content(const struct doc *d, struct tool_result *out)
 			&err) < 0)
 			return tool_fail(out, err.code, "%s: %s", d->pl.path, err.text);
 	} else {
-		p = ats_malloc(STEP);
+		p = ats_malloc_read(STEP);
 		if (p == NULL)
 			return -ATS_E_NOMEM;
 		got = ats_fd_read(d->fd, p, STEP);
