@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/digest.h"
+#include "common/path.h"
 #include "common/secret.h"
 #include "proto/prove.h"
 
@@ -79,6 +80,36 @@ key_parse(char *text, size_t n, struct key *ret, struct ats_err *err)
 	if (rc == 0)
 		*ret = k;
 	return rc;
+}
+
+int
+key_cut_workspace(char *text, size_t *n, char *ret_workspace, size_t size, struct ats_err *err)
+{
+	static const char name[] = "workspace=";
+	char *rest = memchr(text, '\n', *n), path[ATS_PATH_MAX];
+	size_t len = rest == NULL ? 0 : (size_t)(text + *n - ++rest);
+
+	while (len > 0 && (rest[len - 1] == '\n' || rest[len - 1] == '\r'))
+		len--;
+	ret_workspace[0] = '\0';
+	if (rest != NULL)
+		*n = (size_t)(rest - text);
+	if (len == 0)
+		return 0;
+	if (len > sizeof(name) && len - (sizeof(name) - 1) < size &&
+	    memcmp(rest, name, sizeof(name) - 1) == 0 && memchr(rest, '\n', len) == NULL &&
+	    memchr(rest, '\0', len) == NULL) {
+		len -= sizeof(name) - 1;
+		memcpy(ret_workspace, rest + sizeof(name) - 1, len);
+		ret_workspace[len] = '\0';
+		if (ret_workspace[0] == '/' &&
+		    ats_path_join("/", ret_workspace, path, sizeof(path)) == 0 &&
+		    strcmp(path, ret_workspace) == 0)
+			return 0;
+	}
+	ret_workspace[0] = '\0';
+	return ats_err_set(err, ATS_E_INVAL, "what follows the key's line is not one line "
+	    "workspace=PATH, with an absolute path without \"..\" and \"//\"");
 }
 
 void

@@ -12,6 +12,7 @@
 #include "hands/init/attach.h"
 #include "hands/init/launcher.h"
 #include "hands/init/roles.h"
+#include "hands/init/take_key.h"
 #include "hands/shim/shim.h"
 #include "hands/worker/zygote.h"
 
@@ -27,6 +28,8 @@ main(int argc, char **argv)
 		return zygote_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "attach") == 0)
 		return attach_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "take-key") == 0)
+		return take_key_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &options, &err) < 0) {

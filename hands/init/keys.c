@@ -64,6 +64,28 @@ open_secret(const char *path, char ret_real[PATH_MAX], int *ret_fd, struct ats_e
 	return 0;
 }
 
+/* A key that was waited for, and the workspace that may come with it. */
+static int
+read_given(int fd, const char *path, struct keys *k, char *to, size_t size, size_t *ret_n,
+    struct ats_err *err)
+{
+	char given[KEY_GIVEN_MAX];
+	size_t n = 0;
+	int rc = read_some(fd, path, given, sizeof(given), &n, err);
+
+	if (rc == 0)
+		rc = key_cut_workspace(given, &n, k->workspace, sizeof(k->workspace), err);
+	if (rc == 0 && n >= size)
+		rc = ats_err_set(err, ATS_E_TOOBIG, "%s: a line of more than %zu bytes", path,
+		    size - 1);
+	if (rc == 0) {
+		memcpy(to, given, n);
+		*ret_n = n;
+	}
+	ats_secret_wipe(given, sizeof(given));
+	return rc;
+}
+
 static int
 read_key_text(const struct hands_options *o, struct keys *k, char *to, size_t size,
     size_t *ret_n, struct ats_err *err)
@@ -76,7 +98,9 @@ read_key_text(const struct hands_options *o, struct keys *k, char *to, size_t si
 		return read_some(fd, "--key-fd", to, size, ret_n, err);
 	}
 	rc = open_secret(o->key_file, real, &fd, err);
-	if (rc == 0)
+	if (rc == 0 && o->key_wait_s > 0)
+		rc = read_given(fd, o->key_file, k, to, size, ret_n, err);
+	else if (rc == 0)
 		rc = read_some(fd, o->key_file, to, size, ret_n, err);
 	if (rc == 0)
 		memcpy(k->kept[0], real, sizeof(real));

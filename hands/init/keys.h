@@ -16,6 +16,7 @@ struct ats_secret;
 struct keys {
 	struct key key;			/* without one, its secret is NULL */
 	struct ats_secret *texts;	/* for front: see FRONT_FD_KEY; or NULL */
+	char workspace[PATH_MAX];	/* that came with the key; or "" */
 	char kept[2][PATH_MAX];		/* files that stay: no tool may read them; or "" */
 };
 

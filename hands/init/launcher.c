@@ -26,6 +26,7 @@
 #include "hands/init/command.h"
 #include "hands/init/dialer.h"
 #include "hands/init/goodbye.h"
+#include "hands/init/key_wait.h"
 #include "hands/init/mounts.h"
 #include "hands/init/newest.h"
 #include "hands/init/places.h"
@@ -262,6 +263,22 @@ run(struct launcher *l)
 	return wait_for_end(&w);
 }
 
+/* The key, when it may come, and the workspace that comes with it. 1: asked to end before. */
+static int
+take_key(struct launcher *l, struct hands_options *own, struct ats_err *err)
+{
+	int rc = own->key_wait_s == 0 ? 0 :
+	    key_wait(own->key_file, own->key_wait_s, l->signals, err);
+
+	if (rc == 0)
+		rc = keys_read(own, &l->keys, err);
+	if (rc == 0 && l->keys.workspace[0] != '\0') {
+		rc = key_workspace(own->workspace, l->keys.workspace, err);
+		own->workspace = l->keys.workspace;
+	}
+	return rc;
+}
+
 int
 launcher_run(const struct hands_options *o)
 {
@@ -282,10 +299,16 @@ launcher_run(const struct hands_options *o)
 			ats_fatal("%s", err.text);
 		own.state_dir = made;
 	}
-	if (wait_signals(&l.signals, &err) < 0 || keys_read(o, &l.keys, &err) < 0 ||
-	    take_peer(&l, &err) < 0)
+	if (wait_signals(&l.signals, &err) < 0 || (rc = take_key(&l, &own, &err)) < 0 ||
+	    (rc == 0 && take_peer(&l, &err) < 0))
 		ats_fatal("%s", err.text);
-	keys_remove(&l.keys);
+	if (rc > 0) {
+		if (made[0] != '\0')
+			scratch_remove(made);
+		return 0;
+	}
+	if (o->key_wait_s == 0)		/* else who starts us again needs it, too */
+		keys_remove(&l.keys);
 	if (l.keys.key.secret != NULL)
 		own.sandbox = l.keys.key.sandbox;
 	rc = start_box(&l);

@@ -13,6 +13,7 @@
 
 #include "common/options.h"
 #include "hands/init/attach.h"
+#include "hands/init/key_wait.h"
 
 #define ENV "ATS_HANDS_"
 #define ENV_OPTION "OPTION_"
@@ -30,6 +31,14 @@ add_uid(struct hands_options *o, const char *text, struct ats_err *err)
 		    text, OPTIONS_UIDS_MAX);
 	o->allow_uids[o->nallow_uids++] = (uid_t)v;
 	return 0;
+}
+
+static int
+set_key_wait(struct hands_options *o, const char *text, struct ats_err *err)
+{
+	int rc = options_number(text, KEY_WAIT_MAX_S, &o->key_wait_s, err);
+
+	return rc < 0 ? ats_err_wrap(err, "--key-wait, seconds") : 0;
 }
 
 static int
@@ -92,6 +101,9 @@ check(const struct hands_options *o, struct ats_err *err)
 	if (o->workspace == NULL || o->workspace[0] != '/')
 		return ats_err_set(
 		    err, ATS_E_INVAL, "--workspace DIR (absolute) is needed");
+	if (o->key_wait_s > 0 && o->key_file == NULL)
+		return ats_err_set(err, ATS_E_INVAL, "--key-wait needs --key-file: it is what "
+		    "is waited for");
 	if (o->key_file != NULL && o->key_fd >= 0)
 		return ats_err_set(err, ATS_E_INVAL, "--key-file or --key-fd, not both");
 	if ((o->tls_cert == NULL) != (o->tls_key == NULL))
@@ -115,6 +127,7 @@ enum {
 	O_ALLOW_PLAIN,
 	O_KEY_FILE,
 	O_KEY_FD,
+	O_KEY_WAIT,
 	O_TLS_CERT,
 	O_TLS_KEY,
 	O_TLS_CA
@@ -135,6 +148,7 @@ static const struct option longs[] = {
 	{ "allow-plain", no_argument, NULL, O_ALLOW_PLAIN },
 	{ "key-file", required_argument, NULL, O_KEY_FILE },
 	{ "key-fd", required_argument, NULL, O_KEY_FD },
+	{ "key-wait", required_argument, NULL, O_KEY_WAIT },
 	{ "tls-cert", required_argument, NULL, O_TLS_CERT },
 	{ "tls-key", required_argument, NULL, O_TLS_KEY },
 	{ "tls-ca", required_argument, NULL, O_TLS_CA },
@@ -167,6 +181,7 @@ one(struct hands_options *o, int c, const char *v, struct ats_err *err)
 	case O_ALLOW_PLAIN: o->allow_plain = true; return 0;
 	case O_KEY_FILE: o->key_file = v; return 0;
 	case O_KEY_FD: return options_number(v, 1 << 20, &o->key_fd, err);
+	case O_KEY_WAIT: return set_key_wait(o, v, err);
 	case O_TLS_CERT: o->tls_cert = v; return 0;
 	case O_TLS_KEY: o->tls_key = v; return 0;
 	case O_TLS_CA: o->tls_ca = v; return 0;
@@ -302,19 +317,23 @@ options_usage(void)
 	ats_options_say(
 	    "usage: ats-hands --workspace DIR --stdio | --listen ADDR | --connect ADDR |\n"
 	    "                 --link-fd N [--allow-uid N]... [--allow-plain]\n"
-	    "                 [--key-file FILE | --key-fd N] [--tls-cert FILE --tls-key FILE]\n"
-	    "                 [--tls-ca FILE] [--listen-fd N] [--state-dir DIR]\n"
+	    "                 [--key-file FILE [--key-wait SECONDS] | --key-fd N]\n"
+	    "                 [--tls-cert FILE --tls-key FILE] [--tls-ca FILE]\n"
+	    "                 [--listen-fd N] [--state-dir DIR]\n"
 	    "                 [--sandbox ID] [--option NAME=VALUE]... [-- CMD ARG...]\n"
 	    "       ats-hands attach [--socket PATH]\n"
+	    "       ats-hands take-key FILE\n"
 	    "       ats-hands shim\n"
 	    "       ats-hands --probe\n\n"
 	    "The sandbox side: runs tools in DIR for a brain, behind every layer of\n"
 	    "confinement that this machine has; --probe prints which those are. attach\n"
 	    "joins stdin and stdout to one that listens (" ATTACH_SOCKET ").\n"
+	    "take-key puts a key from stdin where one with --key-wait looks for it.\n"
 	    "shim is an MCP server for agents in the sandbox, with tools of the host.\n\n"
 	    "  ADDR    unix:PATH, tcp://H:P, tls://H:P, ws://H:P/PATH, wss://H:P/PATH; all but\n"
 	    "          unix need a key, which \"atsctl sandbox enroll\" prints\n"
 	    "  --key-file FILE                read once and removed\n"
+	    "  --key-wait SECONDS             for that file to come; it stays there then\n"
 	    "  --allow-plain                  tcp and ws beyond this machine\n"
 	    "  --tls-cert, --tls-key FILE     PEM, instead of what is made of the key\n"
 	    "  --tls-ca FILE                  PEM: who vouches for brain's certificate\n"
