@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""packaging/kubernetes with a SandboxWarmPool: pods that run before anybody knows whose they will be
+get their key afterwards, only their own, and without one connect to nobody."""
+import os
+import ssl
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import ats
+import kube
+from kube import finish, manifest, start, tool
+
+POOL = {"ATS_KUBE_POOL": "ats-pool"}
+
+
+def rig(home, replicas=1, tls=None):
+    c = kube.rig(home, role="role-pool", template="pool-template", tls=tls)
+    pool = manifest("pool")
+    pool["spec"]["replicas"] = replicas
+    with open(home.dir + "/template.json", encoding="utf-8") as f:
+        template = kube.json.load(f)
+    with c.lock:
+        c.put("sandboxtemplates", template)
+        c.put("sandboxwarmpools", pool)
+        c.settle()
+    for name in c.pods:
+        waits(c, name)
+    return c
+
+
+def waits(c, name):
+    ats.until(lambda: "waits for its key" in c.pod_log(name), "hands of %s waits" % name)
+    ats.equal(os.listdir(c.key_dir(name) + "/key"), [])
+
+
+def key_of(c, name):
+    with open(c.key_dir(name) + "/key/key", encoding="ascii") as f:
+        return f.read()
+
+
+def workspace(home, name):
+    return home.dir + "/pool/" + name
+
+
+def serves(home, ws):
+    r = home.ctl("exec", "--workspace", ws, "--", "sh", "-c", "pwd; ls -A | wc -l", code=0)
+    ats.equal(r.stdout.split(), [ws.encode(), b"0"])
+
+
+@ats.test("a claim gets a warm pod, and that its key; the pool is filled again; down removes the pod")
+def _(home):
+    c = rig(home)
+    warm, = c.pods
+    pid, ws = c.pods[warm].pid, workspace(home, "one")
+    claim = tool(home, c, "up", ws, **POOL)[0].strip()
+    ats.equal(c.get("sandboxclaims", claim)["status"]["sandbox"]["name"], warm)
+    ats.equal(c.pods[warm].pid, pid, "the pod that was warm")
+    serves(home, ws)
+    ats.matches(key_of(c, warm), "ats1:%s:.*\nworkspace=%s\n\n$" % (claim[4:], ws))
+    ats.equal(os.stat(c.key_dir(warm) + "/key/key").st_mode & 0o777, 0o400)
+    other, = set(c.pods) - {warm}
+    waits(c, other)
+    # Asked again nothing changes, and no key is made; the container's next start has the same one.
+    key = key_of(c, warm)
+    ats.equal(tool(home, c, "up", ws, **POOL)[0].strip(), claim)
+    ats.equal(tool(home, c, "status", ws, **POOL)[0], claim + " ready\n")
+    c.kill_container(warm)
+    c.start_container(warm)
+    serves(home, ws)
+    ats.equal(key_of(c, warm), key)
+    # The key was in no object of the cluster, and nothing but what the Role names was asked for.
+    ats.missing(kube.json.dumps([list(map(str, k)) + [v] for k, v in c.kept.items()]), "ats1:")
+    ats.equal({r for _, r, _ in c.log} - {"sandboxclaims", "sandboxes", "sandboxtemplates",
+                                          "sandboxwarmpools", "pods", "pods/exec"}, set())
+    now = c.pods[warm].pid
+    tool(home, c, "down", ws, **POOL)
+    ats.equal(ats.wait_gone({now}, 10), [])
+    ats.equal(set(c.pods), {other}, "never back into the pool")
+    ats.check(c.get("sandboxwarmpools", "ats-pool") and c.get("sandboxtemplates", "ats-pool"))
+    waits(c, other)
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("an empty pool: the claim's pod is started cold, and gets its key the same way")
+def _(home):
+    c = rig(home, replicas=0)
+    ats.equal(c.pods, {})
+    ws = workspace(home, "cold/below")
+    claim = tool(home, c, "up", ws, **POOL)[0].strip()
+    ats.equal(list(c.pods), [claim])
+    serves(home, ws)
+    tool(home, c, "down", ws, **POOL)
+    ats.equal(c.pods, {})
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("two claims at once: one gets the warm pod, each its own key")
+def _(home):
+    c = rig(home)
+    warm, = c.pods
+    both = [workspace(home, n) for n in ("left", "right")]
+    runs = [start(home, c, "up", ws, **POOL) for ws in both]
+    claims = [finish(c, p)[0].strip() for p in runs]
+    boxes = [c.get("sandboxclaims", n)["status"]["sandbox"]["name"] for n in claims]
+    ats.equal(len(set(boxes)), 2)
+    ats.check(warm in boxes, boxes)
+    for claim, box, ws in zip(claims, boxes, both):
+        ats.contains(key_of(c, box), "ats1:%s:" % claim[4:])
+        serves(home, ws)
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("a claim that says it has another one's pod gives that nothing, until it is put right")
+def _(home):
+    c = rig(home)
+    warm, = c.pods
+    first = tool(home, c, "up", workspace(home, "first"), **POOL)[0].strip()
+    key = key_of(c, warm)
+    c.adopt = lambda _c, _claim: warm       # a status that is wrong: the sandbox is the first's
+    ws = workspace(home, "second")
+    before = len(c.log)
+    _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_READY_S="1", **POOL)
+    ats.contains(err, "has no key after 1 s: the sandbox %s is not this claim's" % warm)
+    ats.check(all(r != "pods/exec" for _, r, _ in c.log[before:]))
+    ats.equal(key_of(c, warm), key)
+    c.adopt = None
+    for claim in c.of("sandboxclaims"):
+        if claim["metadata"]["name"] != first:
+            del claim["status"]
+    with c.lock:
+        c.settle()
+    second = tool(home, c, "up", ws, **POOL)[0].strip()
+    ats.check(second != first)
+    serves(home, ws)
+    # And one whose pod, of whatever cause, has the key of another: it is not replaced.
+    box = c.get("sandboxclaims", second)["status"]["sandbox"]["name"]
+    path = c.key_dir(box) + "/key/key"
+    os.unlink(path)
+    with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o400)) as f:
+        f.write(key)
+    _, err = tool(home, c, "up", ws, code=1, **POOL)
+    ats.contains(err, "has the key of another sandbox, %s; remedy: " % first[4:])
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("a pod that dies before it has its key, at each step: the next one of the claim gets one")
+def _(home):
+    c = rig(home)
+    times = []
+
+    def replaced(cluster, name):
+        """Once: the pod is another one by now."""
+        if not times:
+            times.append(cluster.get("pods", name)["metadata"]["uid"])
+            cluster.kill_pod(name)
+        return True
+
+    for n, step in enumerate(("at_exec", "at_message")):
+        times.clear()
+        setattr(c, step, replaced)
+        ws = workspace(home, "dies%d" % n)
+        claim = tool(home, c, "up", ws, **POOL)[0].strip()
+        setattr(c, step, None)
+        box = c.get("sandboxclaims", claim)["status"]["sandbox"]["name"]
+        ats.check(c.get("pods", box)["metadata"]["uid"] != times[0])
+        ats.contains(key_of(c, box), "ats1:%s:" % claim[4:])
+        serves(home, ws)
+    # One that has been replaced later waits; it is asked for again, and gets another key.
+    old = key_of(c, box)
+    c.kill_pod(box)
+    waits(c, box)
+    tool(home, c, "up", ws, **POOL)
+    ats.check(key_of(c, box) != old)
+    serves(home, ws)
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("a pod that becomes another claim's while it is asked: nothing is sent to it")
+def _(home):
+    c = rig(home)
+    warm, = c.pods
+    first = tool(home, c, "up", workspace(home, "first"), **POOL)[0].strip()
+    other, = set(c.pods) - {warm}
+    sent = []
+
+    def taken(cluster, name):
+        cluster.own(cluster.get("sandboxes", name), cluster.get("sandboxclaims", first))
+        return True
+
+    c.at_exec, c.at_message = taken, lambda _c, name: sent.append(name)
+    _, err = tool(home, c, "up", workspace(home, "second"), code=1, ATS_KUBE_READY_S="1", **POOL)
+    ats.contains(err, "the sandbox %s is not this claim's" % other)
+    ats.equal(sent, [])
+    waits(c, other)
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("connections that end after each step, and a cluster that refuses exec")
+def _(home):
+    c = rig(home)
+    left = []
+
+    def cut(_c, _name):
+        left.append(1)
+        return len(left) > 2
+
+    for step in ("at_exec", "at_message"):
+        left.clear()
+        setattr(c, step, cut)
+        ws = workspace(home, step)
+        tool(home, c, "up", ws, **POOL)
+        ats.check(len(left) > 2, left)
+        setattr(c, step, None)
+        serves(home, ws)
+    c.rules = [r for r in c.rules if r["resources"] != ["pods/exec"]]
+    _, err = tool(home, c, "up", workspace(home, "refused"), code=1, **POOL)
+    ats.contains(err, "exec: the cluster answers 403; ")
+    ats.contains(err, "role-pool.json")
+    home.ctl("shutdown", code=0)
+
+
+def frame(data, head=b"\x82"):
+    return head + bytes([len(data)]) + data
+
+
+@ats.test("answers of exec that are none: said in one line, and no key is sent")
+def _(home):
+    c = rig(home)
+    ws = workspace(home, "bad")
+    for say, says in (
+            (b"HTTP/1.1 500 Oops\r\n\r\n", "the cluster answers 500"),
+            (b"HTTP/1.1 101 Switching Protocols\r\n\r\n" + frame(b"\1wants\n"), "answers 101"),
+            (b"HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: AAAA\r\n\r\n", "answers 101"),
+            (b"HTTP/" + b"x" * (2 << 20), "the connection ended"),
+            (b"\x82\x87abcd" + b"wants\n", "an answer that is none"),
+            (b"\x82\x7f" + b"\x7f" + b"\xff" * 7, "an answer that is none"),
+            (frame(b"\1wants\n", b"\x02"), "an answer that is none"),
+            (frame(b"\1" + b"x" * 120) * 10, "a line that is none"),
+            (frame(b"\1took b-000000000000\n"), "nothing that is known"),
+            (frame(b"\1has ../../etc\n"), "nothing that is known"),
+            (frame(b"\2no \x1b[2J such\n"), "exec: no ?[2J such"),
+            (frame(b"\3{}"), "exec: {}"),
+            (frame(b"\x03\xe8", b"\x88"), "the command ended"),
+            (frame(b"\1") + frame(b"", b"\x89") + frame(b"") + frame(b"\3x"), "exec: x")):
+        c.say = say
+        _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_READY_S="0", **POOL)
+        ats.matches(err, "^ats-kubernetes: [^\n]*\n$")
+        ats.contains(err, says)
+        ats.missing(c.heard, b"\x82")           # no message: at most a pong
+    c.say = None
+    tool(home, c, "up", ws, **POOL)
+    serves(home, ws)
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("over TLS: the cluster's certificate is looked at before the token or a key is sent")
+def _(home):
+    cert, key, other = (home.dir + "/" + n for n in ("cert", "cert.key", "other"))
+    for name in (other, cert):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", name, "-days", "1",
+                        "-subj", "/CN=x", "-addext", "subjectAltName=IP:127.0.0.1"], check=True,
+                       stderr=subprocess.DEVNULL)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    c = rig(home, tls=tls)
+    ws = workspace(home, "tls")
+    _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_CA_FILE=other, **POOL)
+    ats.contains(err, "CERTIFICATE_VERIFY_FAILED")
+    ats.equal(c.log, [])
+    tool(home, c, "up", ws, ATS_KUBE_CA_FILE=cert, **POOL)
+    serves(home, ws)
+    _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_API=c.base.replace("https://127.0.0.1",
+                                                                        "http://localhost"), **POOL)
+    ats.contains(err, "a token goes over https only")
+    home.ctl("shutdown", code=0)
+
+
+@ats.test("a pool that is not there, is no such pool, or has workspaces elsewhere: before a key is made")
+def _(home):
+    c = rig(home, replicas=0)
+    ws = workspace(home, "x")
+    for env, at, says in (
+            ({"ATS_KUBE_POOL": "none"}, ws, "no SandboxWarmPool none; kubectl apply"),
+            (POOL, home.ws, "have workspaces at and below %s/pool, not" % home.dir),
+            (POOL, ws + "/../../up", "have workspaces at and below"),
+            (POOL, home.dir + "/pool-not", "have workspaces at and below")):
+        _, err = tool(home, c, "up", at, code=1, **env)
+        ats.contains(err, says)
+    args = c.get("sandboxtemplates", "ats-pool")["spec"]["podTemplate"]["spec"]["containers"][0]["args"]
+    n = args.index("--key-wait")
+    del args[n:n + 2]
+    _, err = tool(home, c, "up", ws, code=1, **POOL)
+    ats.contains(err, "want a container hands with --key-wait")
+    del c.kept["sandboxtemplates", "ats-pool"]
+    _, err = tool(home, c, "up", ws, code=1, **POOL)
+    ats.contains(err, "has no SandboxTemplate ats-pool")
+    ats.equal(c.of("sandboxclaims"), [])
+    ats.contains(home.ctl("session", "ls").stderr, b"no brain runs")
+
+
+@ats.test("a key that comes is seen at once: no connection before it, one soon after")
+def _(home):
+    c = rig(home)
+    warm, = c.pods
+    ats.equal(ats.descendants(c.pods[warm].pid), set(), "no dialer, no box")
+    tool(home, c, "up", workspace(home, "now"), **POOL)
+    ats.until(lambda: ats.descendants(c.pods[warm].pid), "a box")
+    ats.missing(c.pod_log(warm), "ats1:")
+    home.ctl("shutdown", code=0)
+
+
+ats.main()
