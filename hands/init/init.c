@@ -134,9 +134,11 @@ start_zygote(struct init *in, unsigned profile, int sock)
 	char word[4096 + 128 + BUDGET_WORD];
 	const struct hands_options *o = in->plan->options;
 	const struct cgroups *g = in->plan->groups;
-	const char *argv[8 + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
+	size_t nenv = profile == ATS_PROFILE_SHELL ? o->nenv : 0;
+	char number[16];
+	const char *argv[9 + OPTIONS_ENV_MAX + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
 		profile_names[profile], word, in->box.workspace, in->box.git_dir,
-		in->box.hands };
+		in->box.hands, number };
 	const struct start_plan p = { .box = &in->box,
 		.profile = (enum ats_profile)profile,
 		.exe = in->plan->exe,
@@ -146,7 +148,9 @@ start_zygote(struct init *in, unsigned profile, int sock)
 		.nfds = profile == ATS_PROFILE_SHELL ? 3 : 1 };
 	pid_t pid;
 
-	memcpy(argv + 7, o->deny, o->ndeny * sizeof o->deny[0]);
+	(void)snprintf(number, sizeof number, "%zu", nenv);
+	memcpy(argv + 8, o->env, nenv * sizeof o->env[0]);
+	memcpy(argv + 8 + nenv, o->deny, o->ndeny * sizeof o->deny[0]);
 	if (box_to_word(&in->box, word, sizeof word) < 0 || (pid = start_role(&p)) < 0)
 		return -ATS_E_SYS;
 	in->zygotes[profile] = pid;

@@ -38,6 +38,18 @@ wants_cold(const struct monitor *m)
 	       waitpid(m->shell, NULL, WNOHANG) != 0;
 }
 
+/* How many of the job's first strings the waiting bash was started with. Not those after another:
+ * of two with one name the later counts. */
+static size_t
+strings_had(const struct monitor *m)
+{
+	size_t n = 0;
+
+	while (n < m->nstrings && n < m->z->nenv && strcmp(m->strings[n], m->z->env[n]) == 0)
+		n++;
+	return n;
+}
+
 static int
 run_ready(struct monitor *m)
 {
@@ -51,7 +63,7 @@ run_ready(struct monitor *m)
 	n += len;
 	memcpy(fields + n, m->job.extra, (size_t)m->job.head.extra_len + 1);
 	n += (size_t)m->job.head.extra_len + 1;
-	for (size_t i = 0; i < m->nstrings; i++) {
+	for (size_t i = strings_had(m); i < m->nstrings; i++) {
 		len = strlen(m->strings[i]) + 1;
 		memcpy(fields + n, m->strings[i], len);
 		n += len;

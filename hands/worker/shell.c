@@ -237,7 +237,7 @@ shell_start_ready(const struct zygote_child *z, int out, int err_fd, int command
 	struct shell_plan p = { .argv = argv, .env = env.v, .in = -1, .out = out,
 		.err = err_fd, .command = command, .fields = fields, .tty = -1 };
 
-	shell_env_make(&env, z->box, z->box->workspace, NULL, 0);
+	shell_env_make(&env, z->box, z->box->workspace, z->env, z->nenv);
 	return shell_start(z, &p, tree, sockets, ret_pid, err);
 }
 

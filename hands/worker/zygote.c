@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -374,6 +376,24 @@ hide_arguments(int argc, char **argv)
 		memset(begin, 0, (size_t)(end - begin));
 }
 
+/* argv is cleared later. False: not as many as it says, or no memory. */
+static bool
+read_env(struct zygote_child *c, int n, char **words)
+{
+	unsigned long want = n > 0 ? strtoul(words[0], NULL, 10) : ULONG_MAX;
+	const char **env;
+
+	if (want >= (unsigned)n)
+		return false;
+	env = calloc(want + 1, sizeof *env);
+	for (size_t i = 0; env != NULL && i < want; i++)
+		if ((env[i] = strdup(words[1 + i])) == NULL)
+			return false;
+	c->env = env;
+	c->nenv = want;
+	return env != NULL;
+}
+
 /* One rule an argument. */
 static int
 read_deny(struct zygote *z, int n, char **rules)
@@ -399,7 +419,7 @@ zygote_main(int argc, char **argv)
 	enum ats_profile profile;
 	struct ats_err err = { 0 };
 
-	if (argc < 6 || profile_parse(argv[1], &profile) < 0 ||
+	if (argc < 7 || profile_parse(argv[1], &profile) < 0 ||
 	    box_from_word(&z.box, argv[2]) < 0 ||
 	    strlen(argv[3]) >= sizeof z.box.workspace ||
 	    strlen(argv[4]) >= sizeof z.box.git_dir ||
@@ -412,8 +432,9 @@ zygote_main(int argc, char **argv)
 	(void)snprintf(z.box.workspace, sizeof z.box.workspace, "%s", argv[3]);
 	(void)snprintf(z.box.git_dir, sizeof z.box.git_dir, "%s", argv[4]);
 	(void)snprintf(z.box.hands, sizeof z.box.hands, "%s", argv[5]);
-	if (read_deny(&z, argc - 6, argv + 6) < 0) {
-		say_failed(ATS_E_NOMEM, "zygote: rules of what is hidden");
+	if (!read_env(&z.child, argc - 6, argv + 6) ||
+	    read_deny(&z, argc - 7 - (int)z.child.nenv, argv + 7 + z.child.nenv) < 0) {
+		say_failed(ATS_E_NOMEM, "zygote: environment, rules of what is hidden");
 		return CONFINE_EXIT;
 	}
 	hide_arguments(argc, argv);

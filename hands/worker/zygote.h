@@ -12,8 +12,9 @@
 
 #define ZYGOTE_WORKERS_MAX 256
 
-/* The role: role-zygote PROFILE BOX WORKSPACE REPOSITORY [RULE...]; REPOSITORY: where it lies
- * elsewhere, or ""; rules of what is hidden from tools.
+/* The role: role-zygote PROFILE BOX WORKSPACE REPOSITORY HANDS NUMBER [K=V...] [RULE...];
+ * REPOSITORY: where it lies elsewhere, or ""; NUMBER strings that every command's environment
+ * has; rules of what is hidden from tools.
  * Returns the exit status. */
 int zygote_main(int argc, char **argv);
 
@@ -25,6 +26,8 @@ struct zygote_child {
 	uint32_t flags;			/* of the WANT */
 	int roots[4]; /* O_PATH: workspace, tmp, home, spill; -1 absent */
 	bool has_bash;
+	const char *const *env;		/* shell: what front gives each command first */
+	size_t nenv;
 	int oom, forks;			/* shell: counters of the box's cgroup, or -1 */
 	struct budget_disk *disk;	/* shell; or NULL */
 	struct guard *guard;		/* or NULL */
