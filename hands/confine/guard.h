@@ -58,6 +58,8 @@ enum guard_outcome {
 	GUARD_MOVED,	/* names were moved aside or put back, for this call or for one beside it */
 	GUARD_STAYS	/* one could not be: the box ends */
 };
+/* In a monitor, before its call comes: what guard_begin reads is in its page tables then. */
+void guard_warm(const struct guard *g);
 /* In a monitor: the call begins, or may not, since the box ends or not all is looked at; and it
  * ended, nothing of it runs any more. */
 ATS_NODISCARD int guard_begin(struct guard *g, unsigned call, struct guard_mark *ret,

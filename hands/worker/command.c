@@ -4,6 +4,7 @@
  * their form and this checks it again. */
 #include "hands/worker/command.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,9 +12,11 @@
 
 #include "common/fd.h"
 #include "hands/worker/shell.h"
+#include "hands/worker/warm.h"
 
 #define READY_COMMAND_MAX 4096	/* longer ones start cold */
 #define READY_FIELDS_MAX (32u << 10)
+#define FIELDS_ORDINARY 4096u
 #define STRING_MAX ((128u << 10) - 1)	/* bytes of one argument of execve */
 #define PIECES_MAX 9u			/* "$1" to "$9": a little more than a MiB */
 
@@ -50,17 +53,28 @@ strings_had(const struct monitor *m)
 	return n;
 }
 
+static char fields[READY_FIELDS_MAX];
+
+void
+command_warm(struct monitor *m)
+{
+	warm_bytes(fields, FIELDS_ORDINARY);
+	if (m->fields >= 0)
+		(void)fallocate(m->fields, FALLOC_FL_KEEP_SIZE, 0, FIELDS_ORDINARY);
+}
+
 static int
 run_ready(struct monitor *m)
 {
-	static char fields[READY_FIELDS_MAX];
-	size_t n = 0, len = strlen(m->cwd) + 1;
+	bool elsewhere = !m->in_workspace || strcmp(m->cwd, m->z->box->workspace) != 0;
+	size_t n = 0, len = elsewhere ? strlen(m->cwd) : 0;
 
-	if ((m->job.head.flags & JOB_MERGE) != 0)
-		fields[n++] = 'm';
+	if ((m->job.head.flags & JOB_MERGE) == 0)
+		fields[n++] = 's';
 	fields[n++] = '\0';
 	memcpy(fields + n, m->cwd, len);
 	n += len;
+	fields[n++] = '\0';
 	memcpy(fields + n, m->job.extra, (size_t)m->job.head.extra_len + 1);
 	n += (size_t)m->job.head.extra_len + 1;
 	for (size_t i = strings_had(m); i < m->nstrings; i++) {

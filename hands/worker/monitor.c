@@ -30,6 +30,7 @@
 #include "hands/worker/shell.h"
 #include "common/tree.h"
 #include "hands/worker/tty.h"
+#include "hands/worker/warm.h"
 
 #define SMALL_JOB (16u << 10)
 #define PIPE_BYTES (1 << 20)
@@ -88,6 +89,7 @@ start_waiting_bash(struct monitor *m, struct ats_err *err)
 	m->fields = memfd_create("command", MFD_CLOEXEC);
 	if (m->fields < 0 || high(&m->fields) < 0)
 		rc = ats_err_sys(err, "memfd_create");
+	m->in_workspace = chdir(m->z->box->workspace) == 0;
 	if (rc == 0)
 		rc = shell_start_ready(m->z, m->out[1], m->err[1], command[0], m->fields,
 		    &m->tree, &m->sockets, &m->shell, err);
@@ -108,8 +110,21 @@ watch_signals(struct monitor *m, struct ats_err *err)
 	return m->signals < 0 || high(&m->signals) < 0 ? ats_err_sys(err, "signalfd") : 0;
 }
 
+/* What an ordinary call touches: a page that has no entry yet, or is still the zygote's, costs as
+ * much as several system calls. */
 static void
-prepare(struct monitor *m)
+warm_up(struct monitor *m, char *small)
+{
+	warm_stack();
+	warm_bytes(m, sizeof *m);
+	warm_bytes(small, 1);
+	command_warm(m);
+	if (m->z->guard != NULL)
+		guard_warm(m->z->guard);
+}
+
+static void
+prepare(struct monitor *m, char *small)
 {
 	int front = -1, fds[4], rc;
 	struct ats_err err = { 0 };
@@ -125,6 +140,7 @@ prepare(struct monitor *m)
 		rc = start_waiting_bash(m, &err);
 	if (rc < 0)
 		zygote_fail(&err);
+	warm_up(m, small);
 	fds[0] = front;
 	fds[1] = m->out[0];
 	fds[2] = m->err[0];
@@ -353,7 +369,7 @@ monitor_main(const struct zygote_child *z)
 	m.tree.namespaced = box_has_namespaces(z->box);
 	m.command = m.fields = m.input = m.tty.master = -1;
 	own_sockets_init(&m.sockets, &z->sockets);
-	prepare(&m);
+	prepare(&m, small);
 	if (job_read(m.sock, small, sizeof small, &m.job) <= 0) {
 		tree_end(&m.tree);
 		_exit(0);

@@ -24,6 +24,7 @@ struct monitor {
 	int out[2], err[2], in[2];
 	int command;		/* to the waiting bash, -1 none */
 	int fields;		/* what it reads then */
+	bool in_workspace;	/* it waits there */
 	int input;		/* JOB_INPUT: what becomes stdin, -1 none */
 	pid_t shell;
 	bool ended;

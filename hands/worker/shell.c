@@ -21,16 +21,18 @@
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* What the waiting bash runs. A NUL on fd 3 says that fd 4, a file, has its fields, each with a
- * NUL: "m" or nothing, the cwd, the command, K=V strings. From a pipe bash would read byte by
- * byte. It leaves no variable behind, makes the shell's own ones look untouched except $_, and
+ * NUL: "s" (stderr apart, which fd 5 is) or nothing, the cwd where it is another, the command, K=V
+ * strings. From a pipe bash would read byte by byte. Each word of it is on the way of a call: what
+ * an ordinary one, merged and in the workspace, needs is the state that it waits in. It leaves no
+ * variable behind, makes the shell's own ones look untouched except $_, and
  * evaluates the command on line 1, where a syntax error shows no more than the command. A bash
  * before 4.4, which has no mapfile -d, ends at once: what is to run starts cold then. */
 static const char wrapper[] =
     "((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>403))&&IFS= read -rd '' -u3 __ats&&"
-    "mapfile -td '' -u4 __ats||exit 125;exec 3<&- 4<&-;[[ ${__ats[0]} ]]&&exec 2>&1;"
+    "mapfile -td '' -u4 __ats||exit 125;[[ ${__ats[0]} ]]&&exec 2>&5;exec 3<&- 4<&- 5>&-;"
     "[[ ${__ats[3]+x} ]]&&export \"${__ats[@]:3}\";"
-    "cd -- \"${__ats[1]}\";unset -v OLDPWD;declare -x OLDPWD;"
-    "BASH_EXECUTION_STRING=${__ats[2]};SECONDS=0;unset -v __ats;"
+    "[[ ${__ats[1]} ]]&&{ cd -- \"${__ats[1]}\";unset -v OLDPWD;declare -x OLDPWD;};"
+    "BASH_EXECUTION_STRING=${__ats[2]} SECONDS=0;unset -v __ats;"
     "eval \"$BASH_EXECUTION_STRING\"";
 
 static const char *
@@ -102,9 +104,9 @@ place_fds(const struct shell_plan *p, int status, struct ats_err *err)
 	if (dup3(status, SHELL_FD_STATUS, O_CLOEXEC) < 0)
 		return ats_err_sys(err, "dup3");
 	if (p->command >= 0 && (dup2(p->command, SHELL_FD_COMMAND) < 0 ||
-	    dup2(p->fields, SHELL_FD_FIELDS) < 0))
+	    dup2(p->fields, SHELL_FD_FIELDS) < 0 || dup2(p->apart, SHELL_FD_APART) < 0))
 		return ats_err_sys(err, "dup2(command)");
-	if (p->command < 0 && close_range(SHELL_FD_COMMAND, SHELL_FD_FIELDS, 0) < 0)
+	if (p->command < 0 && close_range(SHELL_FD_COMMAND, SHELL_FD_APART, 0) < 0)
 		return ats_err_sys(err, "close_range(command)");
 	if (close_range(SHELL_FD_STATUS, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		return ats_err_sys(err, "close_range");
@@ -234,8 +236,8 @@ shell_start_ready(const struct zygote_child *z, int out, int err_fd, int command
 {
 	static const char *const argv[] = { "bash", "-c", wrapper, NULL };
 	static struct shell_env env;
-	struct shell_plan p = { .argv = argv, .env = env.v, .in = -1, .out = out,
-		.err = err_fd, .command = command, .fields = fields, .tty = -1 };
+	struct shell_plan p = { .argv = argv, .env = env.v, .in = -1, .out = out, .err = out,
+		.command = command, .fields = fields, .apart = err_fd, .tty = -1 };
 
 	shell_env_make(&env, z->box, z->box->workspace, z->env, z->nenv);
 	return shell_start(z, &p, tree, sockets, ret_pid, err);

@@ -14,12 +14,13 @@ struct shell_plan {
 	const char *const *argv; /* looked up in PATH of env when it has no slash */
 	const char *const *env;
 	int in, out, err;		/* in -1: /dev/null */
-	int command, fields;		/* become fd 3 and 4, or command is -1 */
+	int command, fields, apart;	/* become fd 3, 4 and 5, or command is -1 */
 	int tty;			/* a terminal that becomes 0, 1, 2, or -1 */
 };
 #define SHELL_FD_COMMAND 3
 #define SHELL_FD_FIELDS 4
-#define SHELL_FD_STATUS 5	/* until exec */
+#define SHELL_FD_APART 5	/* stderr, should it not go where stdout goes */
+#define SHELL_FD_STATUS 6	/* until exec */
 /* Of a shell that was started with an ender but never ran, and of the ender: wait(2) finds them by
  * pid and __WALL only. The monitor has it blocked. */
 #define SHELL_EXIT_SIGNAL SIGUSR1
@@ -31,8 +32,8 @@ struct shell_plan {
 ATS_NODISCARD int shell_start(const struct zygote_child *z, const struct shell_plan *p,
     struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err);
 
-/* The waiting bash. command: read end of the pipe that will bring a NUL when its fields are
- * in the file. */
+/* The waiting bash, in the monitor's working directory, its stderr where its stdout goes. command:
+ * read end of the pipe that will bring a NUL when its fields are in the file. */
 ATS_NODISCARD int shell_start_ready(const struct zygote_child *z, int out, int err_fd,
     int command, int fields, struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid,
     struct ats_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of workers. Runs in zygotes when they are set up, and in file workers before they
+ * Memory of workers. Runs in zygotes when they are set up, and in workers and monitors before they
  * announce themselves. What a fork costs is the pages that the child touches: each is a fault
  * and a copy, which is more than all else that a small job does. */
 #include "hands/worker/warm.h"
@@ -70,7 +70,17 @@ touch_stack(void)
 		bytes[i] = 0;
 }
 
-static void
+void
+warm_bytes(void *p, size_t n)
+{
+	volatile char *end = (char *)p + n;
+
+	for (volatile char *at = p; at < end; at += PAGE)
+		*at = *at;
+	end[-1] = end[-1];
+}
+
+void
 warm_stack(void)
 {
 	uintptr_t end = page_of((uintptr_t)__builtin_frame_address(0));

@@ -4,6 +4,8 @@
 #ifndef ATS_HANDS_WORKER_WARM_H
 #define ATS_HANDS_WORKER_WARM_H
 
+#include <stddef.h>
+
 /* For a zygote, when it is set up: what it has freed lies all over its heap, in lists that a
  * child's malloc(3) would walk, write to and take from, a page to copy for each. Takes it out of
  * use for good; children find room in one place, at the end. Without memory it does less. */
@@ -13,5 +15,8 @@ void warm_settle(void);
  * in two calls, madvise(2) MADV_POPULATE_WRITE, Linux 5.14; an older kernel has the stack touched
  * page by page. Never fails: what is not warm is slower. */
 void warm_memory(void);
+/* The same of the stack alone, and of n bytes at p. */
+void warm_stack(void);
+void warm_bytes(void *p, size_t n);
 
 #endif
