@@ -98,7 +98,7 @@ struct job_exit {
 	int32_t status;		/* wait status of the shell */
 	uint32_t survivors;	/* processes killed after the grace time */
 	uint32_t flags;		/* EXIT_* */
-	uint32_t data_mb;	/* what one process might hold, 0 unlimited */
+	uint32_t data_mb;	/* what one process might hold, 0 unlimited, or status is 0 */
 	uint64_t disk_mib, disk_max_mib;	/* EXIT_DISK */
 	uint64_t utime_us, stime_us, maxrss_kb;
 	char cwd[4096];		/* where the shell ended, "" unknown */

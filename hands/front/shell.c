@@ -50,6 +50,15 @@ close_pipe(struct shell *s, unsigned which)
 	ats_fd_close(&s->pipe[which]);
 }
 
+/* Nobody writes to it any more. To give its memory back takes longer than all that is left to do
+ * for an answer. */
+static void
+retire_pipe(struct shell *s, unsigned which)
+{
+	unwatch(s, which);
+	s->spent[which] = ats_steal_fd(&s->pipe[which]);
+}
+
 int
 shell_take_pipe(struct shell *s, unsigned which)
 {
@@ -78,7 +87,7 @@ drain(struct shell *s, unsigned which)
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n <= 0) {
-			close_pipe(s, which);
+			retire_pipe(s, which);
 			return -1;
 		}
 		done += (size_t)n;
@@ -446,7 +455,7 @@ shell_alloc(struct front *f, const struct shell_ops *ops, void *ctx)
 	s->ops = ops;
 	s->ctx = ctx;
 	s->input = -1;
-	s->pipe[0] = s->pipe[1] = s->pipe[2] = -1;
+	s->pipe[0] = s->pipe[1] = s->pipe[2] = s->spent[0] = s->spent[1] = -1;
 	s->waiter.got = on_worker;
 	s->waiter.ctx = s;
 	ats_buf_init(&s->strings, JOB_MAX);
@@ -494,6 +503,8 @@ shell_free(struct shell *s)
 	(void)evtimer_del(&s->step_ev);
 	for (unsigned i = 0; i < 3; i++)
 		close_pipe(s, i);
+	ats_fd_close(&s->spent[0]);
+	ats_fd_close(&s->spent[1]);
 	if (s->w != NULL) { /* its tree goes with it */
 		worker_tell(s->w, MONITOR_KILL, 0);
 		pool_kill(s->f->pool, s->w);

@@ -20,6 +20,7 @@ struct shell {
 	struct worker *w;
 	struct pool_waiter waiter;
 	int pipe[3];
+	int spent[2]; /* at their end: closed when nobody waits for that */
 	struct event ev[2];
 	bool watched[2];
 	bool *freed; /* set by shell_free for a frame on the stack */

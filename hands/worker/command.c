@@ -82,8 +82,7 @@ run_ready(struct monitor *m)
 		memcpy(fields + n, m->strings[i], len);
 		n += len;
 	}
-	if (ats_fd_write_all(m->fields, fields, n) < 0 || lseek(m->fields, 0, SEEK_SET) != 0 ||
-	    write(m->command, "", 1) != 1)
+	if (pwrite(m->fields, fields, n, 0) != (ssize_t)n || write(m->command, "", 1) != 1)
 		return -ATS_E_SYS;
 	ats_fd_close(&m->fields);
 	ats_fd_close(&m->command);

@@ -169,7 +169,6 @@ note_end(struct monitor *m, int status, const struct rusage *ru)
 	m->exit.utime_us = (uint64_t)u->tv_sec * 1000000 + (uint64_t)u->tv_usec;
 	m->exit.stime_us = (uint64_t)s->tv_sec * 1000000 + (uint64_t)s->tv_usec;
 	m->exit.maxrss_kb = (uint64_t)ru->ru_maxrss;
-	m->exit.data_mb = limits_data_mb();
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
 		m->exit.flags |= EXIT_SECCOMP;
 	if (!m->killed && limits_cpu_used(m->z->box->budget.cpu_s, status,
@@ -218,6 +217,8 @@ finish(struct monitor *m)
 		case GUARD_MOVED: m->exit.flags |= EXIT_QUARANTINE; break;
 		case GUARD_STAYS: m->exit.flags |= EXIT_STAYS; break;
 		}
+	if (m->exit.status != 0)
+		m->exit.data_mb = limits_data_mb();
 	(void)!job_reply(m->sock, REPLY_EXIT, NULL, 0, &m->exit, sizeof m->exit);
 	job_wait_release(m->sock);
 	tree_end(&m->tree);
@@ -259,7 +260,7 @@ on_signals(struct monitor *m)
 	struct signalfd_siginfo si[8];
 	bool left;
 
-	while (read(m->signals, si, sizeof si) > 0)
+	while (read(m->signals, si, sizeof si) == (ssize_t)sizeof si)
 		;
 	left = reap(m);
 	if (!m->ended)
