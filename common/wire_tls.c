@@ -319,7 +319,9 @@ name_peer(struct wire_tls *t, const char *host, bool check)
 	bool literal = inet_pton(AF_INET, host, &four) == 1 ||
 	    inet_pton(AF_INET6, host, &six) == 1;
 
-	if (!literal && SSL_set_tlsext_host_name(t->ssl, host) != 1)
+	/* OpenSSL's macro for it casts const away: it copies the name. */
+	if (!literal && SSL_ctrl(t->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+	    (void *)(uintptr_t)host) != 1)
 		return false;
 	if (!check)
 		return true;
