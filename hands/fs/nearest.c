@@ -8,6 +8,7 @@
 #include "common/fd.h"
 #include "common/json.h"
 #include "common/path.h"
+#include "hands/fs/dent.h"
 #include "hands/fs/hidden.h"
 
 #include <ctype.h>
@@ -22,13 +23,6 @@
 #define ENTRIES_MAX 20000u	/* looked at in one directory */
 #define FOLD_MAX 256u
 
-struct dent {			/* of getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
 
 /* Calls fn for each entry but . and .., until it returns false. */
 static void
@@ -46,7 +40,7 @@ each_entry(int dirfd, bool (*fn)(void *ctx, const char *name), void *ctx)
 			const struct dent *d =
 			    (const struct dent *)(const void *)(buf + at);
 
-			at += d->reclen;
+			at += d->len;
 			if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
 				continue;
 			if (++seen > ENTRIES_MAX || !fn(ctx, d->name))

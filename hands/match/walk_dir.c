@@ -14,19 +14,13 @@
 #include <unistd.h>
 
 #include "common/path.h"
+#include "hands/fs/dent.h"
 #include "hands/fs/hidden.h"
 #include "hands/match/gitrepo.h"
 
 #define RAW_BYTES (64u << 10)
 #define NAMES_MAX (1u << 30)		/* bytes of one directory's names */
 
-struct linux_dirent64 {
-	uint64_t ino;
-	int64_t off;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
 struct list {
 	struct walk_entry *e;
 	size_t n, cap;
@@ -113,7 +107,7 @@ list_add(struct list *l, const char *name, size_t n, uint8_t kind)
 }
 
 static unsigned char
-kind_of(int fd, const struct linux_dirent64 *e)
+kind_of(int fd, const struct dent *e)
 {
 	struct stat st;
 
@@ -142,7 +136,7 @@ list_wanted(struct list *l, struct walk_reader *r, const struct walk_options *o,
 
 static int
 list_entry(struct list *l, struct walk_reader *r, const struct walk_options *o, int fd,
-    size_t dir_len, const struct linux_dirent64 *e)
+    size_t dir_len, const struct dent *e)
 {
 	size_t n = strlen(e->name);
 	unsigned char type;
@@ -184,7 +178,7 @@ list_read(struct list *l, struct walk_reader *r, const struct walk_options *o,
 		if (got <= 0)
 			return 0;
 		for (long at = 0; at < got;) {
-			const struct linux_dirent64 *e = (const void *)(r->raw + at);
+			const struct dent *e = (const void *)(r->raw + at);
 			int rc = list_entry(l, r, o, d->fd, d->path_len, e);
 
 			if (rc < 0)

@@ -6,6 +6,7 @@
 
 #include "common/fault.h"
 #include "common/fd.h"
+#include "hands/fs/dent.h"
 #include "hands/fs/hidden.h"
 
 #include <errno.h>
@@ -20,13 +21,6 @@
 #define ENTRIES_MAX 200000u
 #define NAMES_MAX (32u << 20)
 
-struct dent {			/* of getdents64(2) */
-	uint64_t ino;
-	int64_t off;
-	unsigned short reclen;
-	unsigned char type;
-	char name[];
-};
 struct listing {
 	const struct ats_in_ls *in;
 	int fd;
@@ -106,7 +100,7 @@ read_entries(struct listing *l)
 			const struct dent *d =
 			    (const struct dent *)(const void *)(buf + at);
 
-			at += d->reclen;
+			at += d->len;
 			if (strcmp(d->name, ".") != 0 && strcmp(d->name, "..") != 0)
 				rc = add_entry(l, d);
 		}
