@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -188,6 +189,16 @@ ats_fd_widen(int fd)
 		    fd, SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof(socket_bytes));
 	else if (now < pipe_bytes)
 		(void)fcntl(fd, F_SETPIPE_SZ, pipe_bytes);
+}
+
+int
+ats_fd_memory(const char *name, const void *p, size_t n)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd >= 0 && (ats_fd_write_all(fd, p, n) < 0 || lseek(fd, 0, SEEK_SET) < 0))
+		ats_fd_close(&fd);
+	return fd;
 }
 
 int

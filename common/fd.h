@@ -31,6 +31,9 @@ ATS_NODISCARD int ats_fd_cloexec(int fd, bool on);
 /* Lets a whole answer of usual size stand in what is written to, a socket or a pipe, so that its
  * two ends do not wake each other for every part. Where it cannot be, it is only slower. */
 void ats_fd_widen(int fd);
+/* A file in memory that holds these bytes, read from its begin on; name is for /proc. Returns owned
+ * (CLOEXEC), or -1 with errno. */
+ATS_NODISCARD int ats_fd_memory(const char *name, const void *p, size_t n);
 /* Moves *fd, unless it is there, to a number of at least min, close-on-exec; the old one is closed
  * in any case. -ATS_E_SYS with errno, and *fd is -1. */
 ATS_NODISCARD int ats_fd_raise(int *fd, int min);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "brain/engine/engine.h"
@@ -200,18 +199,6 @@ on_late(evutil_socket_t fd, short what, void *arg)
 
 /* ---- the start ----------------------------------------------------------------------- */
 
-/* A file: nobody waits for who reads it, or does not. */
-static int
-make_input(const struct ats_buf *input)
-{
-	int fd = memfd_create("hook", MFD_CLOEXEC);
-
-	if (fd >= 0 && (ats_fd_write_all(fd, input->data, input->len) < 0 ||
-	    lseek(fd, 0, SEEK_SET) < 0))
-		ats_fd_close(&fd);
-	return fd;
-}
-
 static int
 watch(struct hook_host *o, unsigned which)
 {
@@ -229,7 +216,9 @@ try_start(struct hook_host *o)
 	struct hooks *h = r->h;
 	uint64_t ms = h->conf[o->one.index].timeout_ms + HOOKS_LATE_MS;
 	struct timeval late = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
-	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, in = make_input(&r->input), rc = 0;
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = 0;
+	/* A file: nobody waits for who reads it, or does not. */
+	int in = ats_fd_memory("hook", r->input.data, r->input.len);
 
 	if (in < 0 || ats_fd_pipe(out, 0) < 0 || ats_fd_pipe(err, 0) < 0 ||
 	    ats_fd_nonblock(out[0], true) < 0 || ats_fd_nonblock(err[0], true) < 0)

@@ -5,8 +5,6 @@
 #include "brain/engine/vault_link_private.h"
 
 #include <poll.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "brain/engine/engine.h"
 #include "brain/engine/sandbox.h"
@@ -86,17 +84,6 @@ vault_link_idle(struct engine *e, bool idle)
 		    "idle");
 }
 
-/* A file of arguments that are too long for a message; -1 with errno set. */
-static int
-file_of(struct ats_slice args)
-{
-	int fd = memfd_create("arguments", MFD_CLOEXEC);
-
-	if (fd >= 0 && (ats_fd_write_all(fd, args.p, args.n) < 0 || lseek(fd, 0, SEEK_SET) < 0))
-		ats_fd_close(&fd);
-	return fd;
-}
-
 int
 vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 {
@@ -112,7 +99,7 @@ vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask)
 	p.fd = e->vault->fd;
 	if (poll(&p, 1, 0) != 1)
 		return -ATS_E_AGAIN;
-	if (filed && (fd = file_of(ask->args)) < 0)
+	if (filed && (fd = ats_fd_memory("arguments", ask->args.p, ask->args.n)) < 0)
 		return -ATS_E_NOMEM;
 	if (ask->strict) {
 		int rc = ats_brain_send(e->vault->fd, ATS_MSG_GATEWAY_STRICT, 0, NULL, 0, ask->id);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define LIST_MAX (512u << 10) /* what a worker says of them */
@@ -195,18 +194,6 @@ on_time(evutil_socket_t fd, short what, void *arg)
 	shell_stop(o->sh, ENDED_TIMEOUT);
 }
 
-/* Nothing is waited for while it is read, or not. */
-static int
-make_input(const struct ats_buf *input)
-{
-	int fd = memfd_create("hook", MFD_CLOEXEC);
-
-	if (fd >= 0 && (ats_fd_write_all(fd, input->data, input->len) < 0 ||
-			   lseek(fd, 0, SEEK_SET) < 0))
-		ats_fd_close(&fd);
-	return fd;
-}
-
 /* What is run, as shell_new wants it. */
 static int
 make_extra(struct ats_slice spec, struct ats_buf *out, uint32_t *ret_flags)
@@ -253,7 +240,8 @@ start_one(struct one *o, struct ats_slice spec)
 	rc = make_extra(spec, &extra, &job.flags);
 	if (rc < 0)
 		return rc;
-	o->input = make_input(&o->of->input);
+	/* Nothing is waited for while it is read, or not. */
+	o->input = ats_fd_memory("hook", o->of->input.data, o->of->input.len);
 	if (o->input < 0)
 		return -ATS_E_NOMEM;
 	job.flags |= JOB_INPUT;

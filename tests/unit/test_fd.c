@@ -3,11 +3,13 @@
  * Descriptors: passing, sockets, small files. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/options.h"
 #include "tests/lib/unit.h"
 
 static char dir[] = "/tmp/ats-test-fd-XXXXXX";
@@ -213,7 +215,39 @@ START_TEST(widen_takes_more_and_never_less)
 }
 END_TEST
 
+START_TEST(memory_is_read_from_its_begin)
+{
+	int fd = ats_fd_memory("test", "bytes", 5);
+	char text[8];
+
+	ck_assert_int_ge(fd, 3);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), 5);
+	ck_assert_mem_eq(text, "bytes", 5);
+	close(fd);
+}
+END_TEST
+
+START_TEST(an_option_names_an_open_descriptor)
+{
+	static const char *const wrong[] = { "", " ", "x", "1x", "-1", "4294967297",
+		"99999999999999999999", "900" };
+	char text[20];
+	int fds[2];
+
+	ck_assert_int_eq(ats_fd_pipe(fds, 0), 0);
+	(void)snprintf(text, sizeof(text), "%d", fds[1]);
+	ck_assert_int_eq(ats_options_fd(text), fds[1]);
+	close(fds[0]);
+	close(fds[1]);
+	ck_assert_int_eq(ats_options_fd(text), -1);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(wrong); i++)
+		ck_assert_int_eq(ats_options_fd(wrong[i]), -1);
+}
+END_TEST
+
 ATS_UNIT_MAIN("fd", send_and_recv_pass_descriptors,
     recv_refuses_and_closes_more_than_asked_for, unix_listen_replaces_a_stale_socket_only,
     unix_address_too_long_is_an_error, slurp_reads_small_regular_files_only,
-    peer_tells_who_connected, raise_moves_what_lies_below, widen_takes_more_and_never_less)
+    peer_tells_who_connected, raise_moves_what_lies_below, widen_takes_more_and_never_less,
+    memory_is_read_from_its_begin, an_option_names_an_open_descriptor)
