@@ -142,9 +142,7 @@ set_str(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val 
 static char *
 env_entry(struct ats_slice key, const struct ats_json_val *v)
 {
-	struct ats_json_val k = { .type = ATS_JSON_STRING,
-		.raw = { .p = key.p - 1, .n = key.n + 2 } };
-	char *name = ats_json_dup_str(&k), *value = ats_json_dup_str(v), *s = NULL;
+	char *name = ats_json_dup_key(key), *value = ats_json_dup_str(v), *s = NULL;
 	size_t n, m;
 
 	if (name != NULL && value != NULL && name[0] != '\0' &&
@@ -210,16 +208,6 @@ set_strv(struct conf *c, const struct ats_conf_row *r, const struct ats_json_val
 	return 0;
 }
 
-/* The name of a member, owned. */
-static char *
-dup_key(struct ats_slice key)
-{
-	struct ats_json_val k = { .type = ATS_JSON_STRING,
-		.raw = { .p = key.p - 1, .n = key.n + 2 } };
-
-	return ats_json_dup_str(&k);
-}
-
 static int
 set_argv(struct conf *c, const struct ats_conf_row *r, struct ats_conf_argv *to,
     const struct ats_json_val *v)
@@ -263,7 +251,7 @@ set_argvs(struct conf *c, const struct ats_conf_row *r, const struct ats_json_va
 			return ats_err_set(c->err, ATS_E_CONFIG,
 			    "%s: \"%s\": at most %d entries", c->name, r->key,
 			    ATS_CONF_ARGVS_MAX);
-		to->v[to->n].name = dup_key(key);
+		to->v[to->n].name = ats_json_dup_key(key);
 		if (to->v[to->n].name == NULL)
 			return wrong(c, r, "an object whose names have no NUL");
 		rc = set_argv(c, r, &to->v[to->n++], &e);

@@ -64,6 +64,8 @@ ATS_NODISCARD int ats_json_to_i64(const struct ats_json_val *v, int64_t *ret);
 ATS_NODISCARD int ats_json_to_str(const struct ats_json_val *v, struct ats_buf *out);
 /* Returns owned (free) or NULL (wrong type, NUL inside, no memory). */
 char *ats_json_dup_str(const struct ats_json_val *v);
+/* The same for the key of a member, as ats_json_next gives it. */
+char *ats_json_dup_key(struct ats_slice key);
 
 /* ---- writer -------------------------------------------------------------------- */
 /* Errors stick: the first failure is kept in w->rc and later calls do nothing. Commas
@@ -71,6 +73,7 @@ char *ats_json_dup_str(const struct ats_json_val *v);
 struct ats_json_w {
 	struct ats_buf *out;	/* borrowed */
 	int rc;
+	size_t mark;		/* private: where it began in out */
 	uint64_t first;		/* private: bit per depth, nothing written there yet */
 	uint64_t array;		/* private: bit per depth, array or object */
 	unsigned depth;
@@ -88,6 +91,9 @@ void ats_json_w_bool(struct ats_json_w *w, const char *key, bool v);
 void ats_json_w_null(struct ats_json_w *w, const char *key);
 /* A text that is JSON already (scanned or written by us); its line breaks become blanks. */
 void ats_json_w_raw(struct ats_json_w *w, const char *key, const char *s, size_t n);
+/* Ends what w wrote with a newline, or takes all of it back if anything failed: out has whole
+ * lines only. Returns w->rc. */
+ATS_NODISCARD int ats_json_w_line(struct ats_json_w *w);
 /* Appends the escaped form of bytes without the quotes; invalid UTF-8 -> U+FFFD. */
 ATS_NODISCARD int ats_json_escape(struct ats_buf *out, const char *s, size_t n);
 

@@ -412,3 +412,12 @@ ats_json_dup_str(const struct ats_json_val *v)
 	s[n] = '\0';
 	return s;
 }
+
+char *
+ats_json_dup_key(struct ats_slice key)
+{
+	struct ats_json_val k = { .type = ATS_JSON_STRING,
+		.raw = { .p = key.p - 1, .n = key.n + 2 } };	/* with its quotes */
+
+	return ats_json_dup_str(&k);
+}

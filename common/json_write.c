@@ -19,7 +19,7 @@
 void
 ats_json_w_init(struct ats_json_w *w, struct ats_buf *out)
 {
-	*w = (struct ats_json_w){ .out = out, .first = 1 };
+	*w = (struct ats_json_w){ .out = out, .mark = out->len, .first = 1 };
 }
 
 /* Writes the escape of c, which is below 0x80, to out; returns its length. */
@@ -298,4 +298,14 @@ ats_json_w_raw(struct ats_json_w *w, const char *key, const char *s, size_t n)
 		for (; (p = memchr(p, breaks[i], (size_t)(end - p))) != NULL; p++)
 			*p = ' ';
 	}
+}
+
+int
+ats_json_w_line(struct ats_json_w *w)
+{
+	if (w->rc == 0)
+		w->rc = ats_buf_add_char(w->out, '\n');
+	if (w->rc < 0)
+		ats_buf_truncate(w->out, w->mark);
+	return w->rc;
 }

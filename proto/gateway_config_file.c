@@ -52,7 +52,7 @@ add_name(const struct ats_gw_in *in, const char *key, struct ats_slice name,
 	if (t->files.n == ATS_GATEWAY_FILES_MAX)
 		return ats_gw_wrong(in, key, "has more than %d properties of type file",
 		    ATS_GATEWAY_FILES_MAX);
-	t->files.v[t->files.n] = ats_gw_key_text(name);
+	t->files.v[t->files.n] = ats_json_dup_key(name);
 	return t->files.v[t->files.n++] != NULL ? 0 : ats_gw_nomem(in);
 }
 

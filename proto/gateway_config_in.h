@@ -28,8 +28,6 @@ int ats_gw_nomem(const struct ats_gw_in *in);
 /* Fills base by the rows; a member that has no row for this kind is an error. */
 ATS_NODISCARD int ats_gw_read(const struct ats_gw_in *in, const struct ats_gw_key *rows, size_t n,
     struct ats_slice object, void *base);
-/* The name of a member, unescaped, owned; NULL when it holds a NUL or there is no memory. */
-char *ats_gw_key_text(struct ats_slice key);
 
 int ats_gw_take_str(const struct ats_gw_in *in, const char *key, const struct ats_json_val *v,
     void *to);			/* char *: not empty, no control characters */

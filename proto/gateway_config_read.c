@@ -34,15 +34,6 @@ ats_gw_nomem(const struct ats_gw_in *in)
 	return ats_err_set(in->err, ATS_E_NOMEM, "%s: out of memory", in->where);
 }
 
-char *
-ats_gw_key_text(struct ats_slice key)
-{
-	struct ats_json_val k = { .type = ATS_JSON_STRING,
-		.raw = { .p = key.p - 1, .n = key.n + 2 } };
-
-	return ats_json_dup_str(&k);
-}
-
 static int
 unknown(const struct ats_gw_in *in, const struct ats_gw_key *rows, size_t n, struct ats_slice key)
 {
@@ -218,7 +209,7 @@ ats_gw_take_pairs(const struct ats_gw_in *in, const char *key, const struct ats_
 
 		if (p->n >= WORDS_MAX)
 			return ats_gw_wrong(in, key, "has more than %d members", WORDS_MAX);
-		at->name = ats_gw_key_text(name);
+		at->name = ats_json_dup_key(name);
 		at->value = ats_json_dup_str(&e);
 		p->n++;
 		if (at->name == NULL || at->value == NULL)

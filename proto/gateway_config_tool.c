@@ -249,7 +249,7 @@ check_all_used(const struct ats_gw_in *in, const struct ats_gw_tool *t)
 		return 0;
 	ats_json_iter_init(&it, props.raw);
 	while (rc == 0 && ats_json_next(&it, &name, &v)) {
-		char *arg = ats_gw_key_text(name);
+		char *arg = ats_json_dup_key(name);
 		bool used = arg != NULL && (ats_gw_template_has(&t->path, arg) ||
 			(t->body_arg != NULL && strcmp(arg, t->body_arg) == 0));
 
@@ -350,7 +350,7 @@ ats_gw_take_tools(const struct ats_gw_in *in, const char *key, const struct ats_
 		return ats_gw_nomem(in);
 	ats_json_iter_init(&it, v->raw);
 	while (rc == 0 && ats_json_next(&it, &name, &e)) {
-		struct reading r = { .tool = { .name = ats_gw_key_text(name) } };
+		struct reading r = { .tool = { .name = ats_json_dup_key(name) } };
 		char where[400];
 		struct ats_gw_in inner = { where, in->kind, in->err };
 

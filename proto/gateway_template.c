@@ -127,7 +127,7 @@ ats_gw_take_query(const struct ats_gw_in *in, const char *key, const struct ats_
 		if (tool->nquery >= QUERY_MAX)
 			return ats_gw_wrong(in, key, "has more than %d members", QUERY_MAX);
 		tool->nquery++;
-		q->name = ats_gw_key_text(name);
+		q->name = ats_json_dup_key(name);
 		if (q->name == NULL || q->name[0] == '\0')
 			return ats_gw_wrong(in, key, "a parameter's name is empty or holds a NUL");
 		rc = ats_gw_take_template(in, key, &e, &q->value);

@@ -19,7 +19,6 @@
 int
 calls_request(struct ats_buf *out, uint64_t nr, const char *method, struct ats_slice params)
 {
-	size_t mark = out->len;
 	struct ats_json_w w;
 
 	ats_json_w_init(&w, out);
@@ -29,11 +28,7 @@ calls_request(struct ats_buf *out, uint64_t nr, const char *method, struct ats_s
 	ats_json_w_str(&w, "method", method);
 	ats_json_w_raw(&w, "params", params.p, params.n);
 	ats_json_w_end(&w);
-	if (w.rc == 0)
-		w.rc = ats_buf_add_char(out, '\n');
-	if (w.rc < 0)
-		ats_buf_truncate(out, mark);
-	return w.rc;
+	return ats_json_w_line(&w);
 }
 
 /* ---- out --------------------------------------------------------------------------------- */

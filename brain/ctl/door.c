@@ -73,7 +73,7 @@ door_send(struct door *d, const char *method, const struct ats_buf *params,
 	else
 		ats_json_w_raw(&w, "params", "{}", 2);
 	ats_json_w_end(&w);
-	rc = w.rc == 0 ? ats_buf_add_char(&line, '\n') : w.rc;
+	rc = ats_json_w_line(&w);
 	if (rc < 0)
 		(void)ats_err_set(err, -rc, "request: %s", ats_err_text(rc));
 	else

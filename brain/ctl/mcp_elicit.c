@@ -115,8 +115,6 @@ static int
 add_request(struct ats_buf *out, const char *id, const char *text)
 {
 	struct ats_json_w w;
-	size_t before = out->len;
-	int rc;
 
 	ats_json_w_init(&w, out);
 	ats_json_w_object(&w, NULL);
@@ -128,10 +126,7 @@ add_request(struct ats_buf *out, const char *id, const char *text)
 	elicit_write_schema(&w);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
-	rc = w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
-	if (rc < 0)
-		ats_buf_truncate(out, before);
-	return rc;
+	return ats_json_w_line(&w);
 }
 
 int
@@ -177,8 +172,6 @@ static int
 add_cancelled(struct ats_buf *out, const char *id, const char *why)
 {
 	struct ats_json_w w;
-	size_t before = out->len;
-	int rc;
 
 	ats_json_w_init(&w, out);
 	ats_json_w_object(&w, NULL);
@@ -189,10 +182,7 @@ add_cancelled(struct ats_buf *out, const char *id, const char *why)
 	ats_json_w_str(&w, "reason", why);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
-	rc = w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
-	if (rc < 0)
-		ats_buf_truncate(out, before);
-	return rc;
+	return ats_json_w_line(&w);
 }
 
 int

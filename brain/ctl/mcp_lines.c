@@ -444,7 +444,7 @@ add_error(struct ats_buf *out, const char *id, bool modern, const char *why)
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
-	return w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
+	return ats_json_w_line(&w);
 }
 
 bool

@@ -19,7 +19,6 @@ static int
 refuse(struct ats_buf *out, struct ats_slice id, int code, const char *text, const char *data)
 {
 	struct ats_json_w w;
-	size_t before = out->len;
 	int rc;
 
 	ats_json_w_init(&w, out);
@@ -33,9 +32,7 @@ refuse(struct ats_buf *out, struct ats_slice id, int code, const char *text, con
 		ats_json_w_raw(&w, "data", data, strlen(data));
 	ats_json_w_end(&w);
 	ats_json_w_end(&w);
-	rc = w.rc == 0 ? ats_buf_add_char(out, '\n') : w.rc;
-	if (rc < 0)
-		ats_buf_truncate(out, before);
+	rc = ats_json_w_line(&w);
 	return rc < 0 ? rc : 1;
 }
 

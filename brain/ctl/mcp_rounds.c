@@ -218,7 +218,6 @@ int
 round_ask(struct mcp_rounds *r, struct mcp_round *x, const struct mcp_known *k, const char *id,
     struct ats_buf *client)
 {
-	size_t before = client->len;
 	struct mcp_state says;
 	char state[STATE_MAX];
 	struct ats_json_w w;
@@ -232,9 +231,8 @@ round_ask(struct mcp_rounds *r, struct mcp_round *x, const struct mcp_known *k, 
 	state_write(r->key, &says, x->digest, state);
 	ats_json_w_init(&w, client);
 	write_required(&w, id, k->text, state);
-	rc = w.rc == 0 ? ats_buf_add_char(client, '\n') : w.rc;
+	rc = ats_json_w_line(&w);
 	if (rc < 0) {
-		ats_buf_truncate(client, before);
 		x->shown[0] = '\0';
 		return rc;
 	}

@@ -32,7 +32,7 @@ add_request(struct relay_server *s, const char *method, const char *params, size
 	ats_json_w_str(&w, "method", method);
 	ats_json_w_raw(&w, "params", params, n);
 	ats_json_w_end(&w);
-	rc = w.rc == 0 ? ats_buf_add_char(&s->out, '\n') : w.rc;
+	rc = ats_json_w_line(&w);
 	if (rc == 0 && ret_rpc != NULL)
 		*ret_rpc = id;
 	return rc;

@@ -192,7 +192,6 @@ int
 answer_write(struct ats_buf *out, enum call_form form, const char *id, uint64_t call,
     const struct outcome *o, const char *notice)
 {
-	size_t mark = out->len;
 	struct ats_json_w w;
 	char *unused;
 
@@ -220,9 +219,5 @@ answer_write(struct ats_buf *out, enum call_form form, const char *id, uint64_t 
 		ats_json_w_end(&w);
 	}
 	ats_json_w_end(&w);
-	if (w.rc == 0)
-		w.rc = ats_buf_add_char(out, '\n');
-	if (w.rc < 0)
-		ats_buf_truncate(out, mark);
-	return w.rc;
+	return ats_json_w_line(&w);
 }

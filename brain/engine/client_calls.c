@@ -30,30 +30,23 @@ answer(struct asker *a, const struct call_answer *an)
 }
 
 /* A notification to the client; its params follow, then notify_end. */
-static size_t
+static void
 notify_begin(struct client *cl, struct ats_json_w *j, const char *method)
 {
-	size_t mark = cl->out.len;
-
 	ats_json_w_init(j, &cl->out);
 	ats_json_w_object(j, NULL);
 	ats_json_w_str(j, "jsonrpc", "2.0");
 	ats_json_w_str(j, "method", method);
 	ats_json_w_object(j, "params");
-	return mark;
 }
 
 /* Without memory there is none. */
 static void
-notify_end(struct client *cl, struct ats_json_w *j, size_t mark)
+notify_end(struct client *cl, struct ats_json_w *j)
 {
 	ats_json_w_end(j);
 	ats_json_w_end(j);
-	if (j->rc == 0)
-		j->rc = ats_buf_add_char(&cl->out, '\n');
-	if (j->rc < 0)
-		ats_buf_truncate(&cl->out, mark);
-	else
+	if (ats_json_w_line(j) == 0)
 		client_flush(cl);
 }
 
@@ -62,19 +55,18 @@ progress(struct asker *a, struct waiter *w, const char *message)
 {
 	struct client *cl = a->owner;
 	struct ats_json_w j;
-	size_t mark;
 
 	if (cl->dead || cl->out.len > PROGRESS_BACKLOG)
 		return;
 	w->progress_us = ats_clock_us();
-	mark = notify_begin(cl, &j, "notifications/progress");
+	notify_begin(cl, &j, "notifications/progress");
 	ats_json_w_raw(&j, "progressToken", w->token, strlen(w->token));
 	ats_json_w_u64(&j, "progress", ++w->progress_n);
 	/* The oldest revision has no message. */
 	if (w->form == CALL_FORM_MODERN || cl->revision == NULL ||
 	    strcmp(cl->revision, "2024-11-05") != 0)
 		ats_json_w_str(&j, "message", message);
-	notify_end(cl, &j, mark);
+	notify_end(cl, &j);
 }
 
 static void
@@ -82,15 +74,14 @@ waits(struct asker *a, struct waiter *w, const char *approval)
 {
 	struct client *cl = a->owner;
 	struct ats_json_w j;
-	size_t mark;
 
 	if (cl->dead || !cl->watches ||
 	    (w->form != CALL_FORM_MCP && w->form != CALL_FORM_MODERN))
 		return;
-	mark = notify_begin(cl, &j, "ats/call.waits");
+	notify_begin(cl, &j, "ats/call.waits");
 	ats_json_w_raw(&j, "requestId", w->id, strlen(w->id));
 	ats_json_w_str(&j, "approval", approval);
-	notify_end(cl, &j, mark);	/* without it atsctl approve is left to the person */
+	notify_end(cl, &j);	/* without it atsctl approve is left to the person */
 }
 
 void

@@ -94,19 +94,14 @@ miss(struct client *c, uint64_t n)
 static bool
 send_one(struct client *c, const struct kept *k)
 {
-	size_t mark = c->out.len;
 	struct ats_json_w w;
 
-	if (mark > BACKLOG_MAX)
+	if (c->out.len > BACKLOG_MAX)
 		return false;
 	ats_json_w_init(&w, &c->out);
 	write_event(&w, k);
-	if (w.rc == 0)
-		w.rc = ats_buf_add_char(&c->out, '\n');
-	if (w.rc < 0) {
-		ats_buf_truncate(&c->out, mark);
+	if (ats_json_w_line(&w) < 0)
 		return false;
-	}
 	observe_count(c->e, ATS_METRIC_EVENTS);
 	client_flush(c);
 	return true;

@@ -82,9 +82,7 @@ end_note(struct ats_json_w *w, struct client *c)
 {
 	ats_json_w_end(w);
 	ats_json_w_end(w);
-	if (w->rc == 0)
-		w->rc = ats_buf_add_char(&c->out, '\n');
-	if (w->rc < 0) {
+	if (ats_json_w_line(w) < 0) {
 		client_drop(c, "no room for a notification");
 		return false;
 	}

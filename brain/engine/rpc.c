@@ -100,10 +100,7 @@ rpc_envelope_read(struct ats_slice line, struct rpc_envelope *ret, const char **
 static void
 answer_end(struct client *c, struct ats_json_w *w, struct ats_slice id, size_t mark)
 {
-	if (w->rc == 0)
-		w->rc = ats_buf_add_char(&c->out, '\n');
-	if (w->rc < 0) {
-		ats_buf_truncate(&c->out, mark);
+	if (ats_json_w_line(w) < 0) {
 		client_drop(c, "no room for an answer");
 		return;
 	}

@@ -130,7 +130,7 @@ write_line(const struct audit_line *l, struct ats_buf *out)
 #include "proto/audit.def"
 #undef AUDIT
 	ats_json_w_end(&w);
-	return w.rc < 0 ? w.rc : ats_buf_add_char(out, '\n');
+	return ats_json_w_line(&w);
 }
 
 static int

@@ -83,15 +83,6 @@ read_source(struct credential_source *to, const struct ats_json_val *v, struct a
 	return 0;
 }
 
-static char *
-dup_key(struct ats_slice key)
-{
-	struct ats_json_val k = { .type = ATS_JSON_STRING,
-		.raw = { .p = key.p - 1, .n = key.n + 2 } };
-
-	return ats_json_dup_str(&k);
-}
-
 static int
 read_credentials(struct sources *g, const char *text, struct ats_err *err)
 {
@@ -105,7 +96,7 @@ read_credentials(struct sources *g, const char *text, struct ats_err *err)
 		return ats_err_set(err, ATS_E_NOMEM, "credentials: out of memory");
 	ats_json_iter_init(&it, (struct ats_slice){ text, strlen(text) });
 	while (rc == 0 && ats_json_next(&it, &key, &v)) {
-		char *name = dup_key(key);
+		char *name = ats_json_dup_key(key);
 
 		if (g->ncredentials >= CREDENTIALS_MAX)
 			rc = ats_err_set(err, ATS_E_CONFIG, "credentials: at most %d",
@@ -160,7 +151,7 @@ read_gateways(struct sources *g, const char *text, struct ats_err *err)
 		return ats_err_set(err, ATS_E_NOMEM, "gateways: out of memory");
 	ats_json_iter_init(&it, (struct ats_slice){ text, strlen(text) });
 	while (rc == 0 && ats_json_next(&it, &key, &v)) {
-		char *name = dup_key(key);
+		char *name = ats_json_dup_key(key);
 
 		if (g->n >= GATEWAYS_MAX)
 			rc = ats_err_set(err, ATS_E_CONFIG, "gateways: at most %d", GATEWAYS_MAX);

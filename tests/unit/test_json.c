@@ -2,6 +2,7 @@
 #include "common/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -459,6 +460,52 @@ START_TEST(escapes_fit_up_to_the_cap_and_not_beyond)
 }
 END_TEST
 
+START_TEST(a_line_is_whole_or_not_there)
+{
+	struct ats_buf b;
+	struct ats_json_w w;
+
+	ats_buf_init(&b, 32);
+	for (int i = 0; i < 2; i++) {
+		ats_json_w_init(&w, &b);
+		ats_json_w_object(&w, NULL);
+		ats_json_w_str(&w, "k", "value");
+		ats_json_w_end(&w);
+		ck_assert_int_eq(ats_json_w_line(&w), 0);
+	}
+	ck_assert_str_eq(b.data, "{\"k\":\"value\"}\n{\"k\":\"value\"}\n");
+	ats_buf_consume(&b, 14);
+	/* 18 bytes are free: without room for its newline, and for less than that. */
+	for (size_t n = 10; n < 20; n++) {
+		ats_json_w_init(&w, &b);
+		ats_json_w_object(&w, NULL);
+		ats_json_w_strn(&w, "k", "valuevaluevaluevalue", n);
+		ats_json_w_end(&w);
+		ck_assert_int_eq(ats_json_w_line(&w), -ATS_E_TOOBIG);
+		ck_assert_str_eq(b.data, "{\"k\":\"value\"}\n");
+	}
+	ats_buf_done(&b);
+}
+END_TEST
+
+START_TEST(a_key_is_copied_unescaped)
+{
+	const char *text = "{\"a\\u0062\":1,\"\\u0000\":2}";
+	struct ats_json_iter it;
+	struct ats_json_val v;
+	struct ats_slice key;
+	char *name;
+
+	ats_json_iter_init(&it, (struct ats_slice){ text, strlen(text) });
+	ck_assert(ats_json_next(&it, &key, &v));
+	name = ats_json_dup_key(key);
+	ck_assert_str_eq(name, "ab");
+	free(name);
+	ck_assert(ats_json_next(&it, &key, &v));
+	ck_assert_ptr_null(ats_json_dup_key(key));
+}
+END_TEST
+
 ATS_UNIT_MAIN("json", scan_accepts_strict_json, scan_refuses_anything_else,
     scan_refuses_bad_utf8_and_says_where, scan_caps_the_depth,
     scan_finds_duplicates_among_any_number_of_members,
@@ -468,4 +515,5 @@ ATS_UNIT_MAIN("json", scan_accepts_strict_json, scan_refuses_anything_else,
     integers_out_of_range_or_form_are_refused, strings_are_unescaped_and_nul_is_refused,
     writer_puts_commas_keys_and_escapes, writer_keeps_its_first_error,
     any_bytes_written_scan_and_read_back_as_their_repair,
-    a_special_character_is_seen_at_any_place, escapes_fit_up_to_the_cap_and_not_beyond)
+    a_special_character_is_seen_at_any_place, escapes_fit_up_to_the_cap_and_not_beyond,
+    a_line_is_whole_or_not_there, a_key_is_copied_unescaped)
