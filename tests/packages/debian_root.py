@@ -47,23 +47,23 @@ def depends(debs):
     return sorted(out)
 
 
-def base(debs):
-    """The directory of the root that is copied; skips where none can be made."""
-    given = os.environ.get("ATS_DEBIAN_ROOT")
-    if given:
-        return given
-    top = os.path.join(ats.BUILD, "debian-root")
-    want = "\n".join(depends(debs))
-    mark = os.path.join(ats.BUILD, "debian-root.packages")
+def made(name, suite, packages, given):
+    """A minimal root of that suite in BUILD/name, made once; skips where none can be made. given:
+    the variable of the environment that may name one."""
+    if os.environ.get(given):
+        return os.environ[given]
+    top = os.path.join(ats.BUILD, name)
+    want = "\n".join(packages)
+    mark = top + ".packages"
     if os.path.isdir(top) and os.path.exists(mark):
         with open(mark, encoding="ascii") as f:
             if f.read() == want:
                 return top
     if not shutil.which("mmdebstrap"):
-        ats.skip("no mmdebstrap here, and no ATS_DEBIAN_ROOT")
+        ats.skip("no mmdebstrap here, and no " + given)
     shutil.rmtree(top, ignore_errors=True)
     r = subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase",
-                        "--include=" + ",".join(want.split()), "bookworm", top],
+                        *(["--include=" + ",".join(packages)] if packages else []), suite, top],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if r.returncode != 0:
         shutil.rmtree(top, ignore_errors=True)
@@ -71,6 +71,11 @@ def base(debs):
     with open(mark, "w", encoding="ascii") as f:
         f.write(want)
     return top
+
+
+def base(debs):
+    """The directory of the root that is copied."""
+    return made("debian-root", "bookworm", depends(debs), "ATS_DEBIAN_ROOT")
 
 
 class Root:

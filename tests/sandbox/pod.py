@@ -5,6 +5,7 @@ that are made of nothing: hands alone, and hands with this machine's own bash an
 import atexit
 import os
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -56,6 +57,29 @@ class Engine:
                            capture_output=True, timeout=120, check=False)
         ats.check(not check or r.returncode == 0, "podman %s: %s" % (argv, r.stderr.decode()))
         return r.stdout.decode().strip()
+
+    def load(self, root, name):
+        """An image of a root directory, under that name: what FROM then finds here."""
+        with subprocess.Popen(["tar", "-C", root, "--one-file-system", "-c", "."],
+                              stdout=subprocess.PIPE) as tar:
+            r = subprocess.run(self.podman_argv("import", "--change", "CMD bash", "-", name),
+                               env=self.env, stdin=tar.stdout, capture_output=True, timeout=600,
+                               check=False)
+        ats.equal((r.returncode, tar.returncode), (0, 0), r.stderr.decode())
+
+    def command(self):
+        """The path of a program podman that is this engine's, for lines of documents. It has no
+        network to give, and the limits that may be set here."""
+        path = os.path.join(self.top, "home", "podman")
+        with open(path + ".conf", "w", encoding="ascii") as f:
+            f.write("[containers]\nnetns = \"none\"\n"
+                    "default_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\n")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexport HOME=%s TMPDIR=%s CONTAINERS_CONF=%s\nexec %s \"$@\"\n" % (
+                self.env["HOME"], self.env["TMPDIR"], path + ".conf", shlex.join(
+                    [shutil.which("podman"), *self.podman_argv()[1:]])))
+        os.chmod(path, 0o755)
+        return path
 
     def image(self, name):
         """"alone" and "debian" by the project's own Containerfiles, or "system"."""
