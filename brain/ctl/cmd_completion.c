@@ -117,7 +117,8 @@ print_fish(void)
 		     "complete -c atsctl -n __fish_use_subcommand -l socket -r -F\n"
 		     "complete -c atsctl -l json\n"
 		     "complete -c atsctl -l no-start\n"
-		     "complete -c atsctl -l help -s h\n");
+		     "complete -c atsctl -l help -s h\n"
+		     "complete -c atsctl -n __fish_use_subcommand -l version -s V\n");
 	for (size_t i = 0; i < ctl_ncommands; i++) {
 		const struct ctl_command *cmd = &ctl_commands[i];
 		const char *word;
