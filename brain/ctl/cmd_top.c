@@ -62,10 +62,10 @@ take_look(struct ctl *c, struct look *l, struct ats_err *err)
 }
 
 static void
-write_look(FILE *f, const struct look *l)
+write_look(FILE *f, const struct look *l, unsigned columns)
 {
 	top_screen(f, (struct ats_slice){ l->status.data, l->status.len },
-	    (struct ats_slice){ l->ended.data, l->ended.len });
+	    (struct ats_slice){ l->ended.data, l->ended.len }, columns);
 }
 
 static int
@@ -78,7 +78,7 @@ once(struct ctl *c)
 	if (rc == 0 && c->json)
 		(void)printf("{\"status\":%s,\"ended\":%s}\n", l.status.data, l.ended.data);
 	else if (rc == 0)
-		write_look(stdout, &l);
+		write_look(stdout, &l, 0);
 	look_done(&l);
 	return rc == 0 ? CTL_OK : ctl_fail_err(c, rc == -ATS_E_NOENT ? CTL_NOT_RUNNING : CTL_FAIL,
 	    &err);
@@ -139,15 +139,15 @@ draw(struct ctl *c)
 
 	if (f == NULL)
 		return;
+	(void)tty_size(&rows, &columns);
 	if (take_look(c, &l, &err) == 0) {
-		write_look(f, &l);
+		write_look(f, &l, columns);
 	} else {
 		out_safe(f, err.text, strlen(err.text));
 		(void)fputc('\n', f);
 	}
 	look_done(&l);
 	if (fclose(f) == 0) {
-		(void)tty_size(&rows, &columns);
 		(void)fputs("\033[H", stdout);
 		top_fit(stdout, text, n, rows, columns);
 		(void)fflush(stdout);

@@ -112,6 +112,45 @@ def _(home):
                   lines)
 
 
+RUNNING = ["CALL", "TOOL", "SESSION", "STATE", "AGE", "LAST LINE"]
+ENDED = ["ENDED", "TOOL", "SESSION", "OUTCOME", "TOTAL", "WAIT", "APPROVAL", "JOURNAL", "WIRE",
+         "QUEUE", "WORKER", "RUN"]
+
+
+@ats.test("a narrow terminal has fewer columns, each whole, and the last row says which key ends it")
+def _(home):
+    home.start()
+    home.write("f.txt", "x\n")
+    home.ctl("call", "Read", '{"file_path":"f.txt"}', code=0)
+    left = {}
+    for columns in (200, 120, 80, 50, 30, 22):
+        t = top(home, rows=24, columns=columns)
+        t.expect(rb"ENDED(?s:.)*\x1b\[24;1H[^\n]*quit")
+        t.type("q")
+        t.end(0)
+        screen = t.text.decode().split("\033[H")[1]
+        body, hint = screen.split("\033[24;1H")
+        lines = [x.replace("\033[K", "") for x in body.split("\033[J")[0].split("\r\n")]
+        ats.check(hint.startswith("q: quit") and len(lines) < 24, screen)
+        ats.equal("any other key" in hint.split("\033")[0], columns >= 36)
+        ats.check(all(len(x) <= columns for x in lines), lines)
+        heads = {}
+        for name, known in (("CALL", RUNNING), ("ENDED", ENDED)):
+            (head,) = [x for x in lines if x.startswith(name + " ")]
+            heads[name] = re.split(r" {2,}|(?<!LAST) ", head.strip())
+            ats.equal([h for h in heads[name] if h not in known], [], head)
+        # A row has as many cells as its head, and none is cut.
+        row = next(x for x in lines[lines.index(head) + 1:] if x.startswith("c-"))
+        ats.equal(len(row.split()), len(heads["ENDED"]), (head, row))
+        left[columns] = (len(heads["CALL"]), len(heads["ENDED"]))
+        sums = " ".join(lines[:lines.index(next(x for x in lines if not x))])
+        for word in ("engine up", "(1 ready)", "sessions", "clients", "running", "for a person 0"):
+            ats.contains(sums, word)
+    ats.equal(left[200], (len(RUNNING), len(ENDED)))
+    ats.check(4 < left[80][1] < left[120][1] < left[200][1] and left[50][1] >= 3, left)
+    ats.check(list(left.values()) == sorted(left.values(), reverse=True), left)
+
+
 @ats.test("tmux shows its screen, and what was there before when it has ended")
 def _(home):
     if not shutil.which("tmux"):
