@@ -3,8 +3,8 @@
  * The key of a sandbox, by which hands and brain prove to each other who they are on network
  * links. As text it is the one line that atsctl sandbox enroll prints:
  *   ats1:SANDBOX:GENERATION:KEY[:PIN]     KEY and PIN are 32 bytes in hex
- * PIN is of brain's TLS key, for a hands that connects to it. What a hands is given that was started
- * before anybody knew whose it will be may go on with one more line:
+ * PIN is of brain's TLS key, for a hands that connects to it. What a hands is given that was
+ * started before anybody knew whose it will be may go on with one more line:
  *   workspace=PATH                        absolute and normalised */
 #ifndef ATS_HANDS_KEY_H
 #define ATS_HANDS_KEY_H

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hands that is started before its key is there (--key-wait), and ats-hands take-key, which puts one
 there: what comes is taken whole, what does not come ends it, and before it nothing is connected to."""
+import contextlib
 import ctypes
 import errno
 import os
@@ -19,12 +20,15 @@ from net_hands import ID, KEY, NetHands, key_text, sh, text
 USER = 54321                # nobody's elsewhere: what is counted for a user is used up below
 
 
-def waiting(wait="30", how="LISTEN", address="tcp://127.0.0.1:0", **more):
-    """A hands without a key yet: it is to come to h.late."""
+def waiting(wait="30", how="LISTEN", address="tcp://127.0.0.1:0", there=None, **more):
+    """A hands without a key yet: it is to come to h.late; there: a file's text before it starts."""
     def env(h):
         os.mkdir(h.top + "/late", 0o700)
         os.makedirs(h.ws + "/old", 0o755)
         h.late = h.top + "/late/key"
+        if there is not None:
+            with open(h.late, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+                f.write(there)
         return {"PATH": os.environ["PATH"], "ATS_HANDS_" + how: address,
                 "ATS_HANDS_KEY_FILE": h.late, "ATS_HANDS_KEY_WAIT": wait}
     return NetHands(address=None, env_of=env, **more)
@@ -45,6 +49,11 @@ def take(h, given, code=0, path=None):
     return r.stdout.decode(), r.stderr.decode()
 
 
+def forgotten(pid):
+    for part in ats.memory(pid):
+        ats.check(KEY not in part and KEY.hex().encode() not in part, pid)
+
+
 @ats.test("the key comes by take-key, and is there for the next start; with it comes a workspace",
           home=False)
 def _():
@@ -59,6 +68,12 @@ def _():
         sh(b, ws, "pwd; touch made")
         ats.contains(text(b), ws)
         ats.check(os.path.exists(ws + "/made"))
+        if os.geteuid() == 0 and not ats.SANITIZED:
+            forgotten(h.proc.pid)
+            for pid in h.processes():
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):    # has ended
+                    if ats.comm(pid) != "ats-front":
+                        forgotten(pid)
         ats.equal(os.listdir(h.top + "/late"), ["key"])
         ats.equal(os.stat(h.late).st_mode & 0o777, 0o400)
         # Who comes later hears of it, and changes nothing.
@@ -185,7 +200,8 @@ def _():
                 ats.equal(os.listdir(h.top + "/else"), [])
 
 
-@ats.test("a key put there with a mode that others can read, or in two steps, is no key", home=False)
+@ats.test("a key put there with a mode that others can read, an empty one, one that is there before",
+          home=False)
 def _():
     with waiting() as h:
         until_waits(h)
@@ -194,12 +210,12 @@ def _():
             f.flush()
             f.write(key_text())
         ats.contains(h.refused()[1], "can be read by others (mode 644)")
-    with waiting() as h:
-        until_waits(h)
-        with open(h.late, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as f:
-            ats.equal(h.proc.poll(), None)      # empty: goes on to wait
-            f.write(key_text())
+    with waiting("1", there="") as h:
+        ats.contains(h.refused()[1], "no key came")
+    with waiting("1", there=key_text()) as h:
         h.brain().attach()
+        ats.missing(h.log(), "waits for its key")
+        ats.check(os.path.exists(h.late))
 
 
 @ats.test("where inotify's instances are used up it looks by itself", home=False)

@@ -125,6 +125,13 @@ def _(home):
     ats.contains(err, "has no key after 1 s: the sandbox %s is not this claim's" % warm)
     ats.check(all(r != "pods/exec" for _, r, _ in c.log[before:]))
     ats.equal(key_of(c, warm), key)
+    # Nor a pod that has the name, and is not its sandbox's.
+    other, = set(c.pods) - {warm}
+    c.adopt = lambda cl, claim: (cl.own(cl.get("sandboxes", other), claim), other)[1]
+    c.own(c.get("pods", other), c.get("sandboxes", warm))
+    _, err = tool(home, c, "up", workspace(home, "third"), code=1, ATS_KUBE_READY_S="1", **POOL)
+    ats.contains(err, "the sandbox %s has no pod" % other)
+    ats.check(all(r != "pods/exec" for _, r, _ in c.log[before:]))
     c.adopt = None
     for claim in c.of("sandboxclaims"):
         if claim["metadata"]["name"] != first:
