@@ -24,6 +24,8 @@ def waiting(wait="30", how="LISTEN", address="tcp://127.0.0.1:0", there=None, **
     """A hands without a key yet: it is to come to h.late; there: a file's text before it starts."""
     def env(h):
         os.mkdir(h.top + "/late", 0o700)
+        if "uid" in more:
+            os.chown(h.top + "/late", more["uid"], -1)
         os.makedirs(h.ws + "/old", 0o755)
         h.late = h.top + "/late/key"
         if there is not None:
@@ -243,7 +245,6 @@ def _():
         if os.read(ready, 1) != b"x":
             ats.skip("a user may have more instances than this process descriptors")
         with waiting(uid=USER) as h:
-            os.chown(os.path.dirname(h.late), USER, USER)
             until_waits(h)
             ats.contains(h.log(), "looked at once a second")
             with open(h.late + ".1", "w", encoding="ascii",
