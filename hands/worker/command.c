@@ -84,8 +84,8 @@ run_ready(struct monitor *m)
 	}
 	if (pwrite(m->fields, fields, n, 0) != (ssize_t)n || write(m->command, "", 1) != 1)
 		return -ATS_E_SYS;
-	ats_fd_close(&m->fields);
-	ats_fd_close(&m->command);
+	/* Both stay open: who closes the last descriptor gives back what is behind it, and that
+	 * would be the bash, before it comes to its command. */
 	return 0;
 }
 
