@@ -409,10 +409,8 @@ loop(struct init *in)
 			end(in, 1);
 		if ((p[0].revents & POLLIN) != 0)
 			read_signals(in);
-		if ((p[2].revents & POLLIN) != 0)
-			next_hear_launcher(in);
-		else if (p[2].revents != 0)
-			p[2].fd = -1;
+		if (p[2].revents != 0 && !next_hear_launcher(in))
+			p[2].fd = -1;	/* it has ended, which poll would say for ever */
 	}
 }
 

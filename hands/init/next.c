@@ -89,7 +89,7 @@ start(struct init *in, int exe)
 	(void)close(pair[0]);
 }
 
-void
+bool
 next_hear_launcher(struct init *in)
 {
 	struct newest_msg m;
@@ -98,12 +98,13 @@ next_hear_launcher(struct init *in)
 	ssize_t n = ats_fd_recv(in->plan->launcher, &m, sizeof(m), &fd, 1, &nfds);
 
 	if (n != sizeof(m) || !in->next_wanted || in->next > 0)
-		return;
+		return n > 0 || n == -ATS_E_AGAIN;
 	m.text[sizeof(m.text) - 1] = '\0';
 	if (m.code != 0 || fd < 0)
 		refuse(in, m.code > 0 ? m.code : ATS_E_SYS, m.text);
 	else
 		start(in, fd);
+	return true;
 }
 
 /* Whether the new one has said that it has all. */

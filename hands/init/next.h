@@ -9,8 +9,8 @@
 
 /* What the front has said; all of it, without waiting. */
 void next_hear_front(struct init *in);
-/* The file that the launcher has opened, or why it has not. */
-void next_hear_launcher(struct init *in);
+/* The file that the launcher has opened, or why it has not. False: it has ended. */
+bool next_hear_launcher(struct init *in);
 /* The front has ended: whether the new one is it from here on. */
 bool next_goes_on(struct init *in);
 /* The new front has ended. */
