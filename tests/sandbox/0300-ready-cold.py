@@ -4,6 +4,9 @@
 
 Allowed to differ: the prefix of a syntax error (stderr), the last command is not exec'd
 (SHLVL of a single command, a signal's number), /proc/$$/cmdline. PIPESTATUS is set."""
+import itertools
+import os
+
 from box import Box, USERS, ats
 
 COMMANDS = r"""
@@ -269,6 +272,40 @@ def _():
             ready = b.link.expect("result", call=b.calls).json["output"].get("stderr", "")
             cold = b.execute(["bash", "-c", c])[2].decode()
             ats.equal(ready.replace("bash: eval: ", "bash: -c: "), cold, c)
+
+
+# A PATH that is longer than ours, a value with what bash quotes, and one that a call replaces.
+GIVEN = ["env=PATH=/opt/none/bin:/usr/bin:/bin", "env=GIVEN=a 'b' \"$c\" \\ ä", "env=LATER=first"]
+STATE = ("pwd; echo ${OLDPWD-unset} >&2; cd /; echo $OLDPWD", "export -p | sort",
+         "declare -p PWD OLDPWD GIVEN LATER PATH", "env | sort | grep -v -e ^_= -e ^SHLVL=",
+         "echo a >&2; echo b; echo c >&2; exit 3", "ls -l /proc/self/fd | wc -l", "type -a ls")
+
+
+@ats.test("elsewhere than it waits, merged or not, with and without what the sandbox and the call "
+          "give", home=False)
+def _():
+    with Box(USERS[-1], options=GIVEN) as b:
+        sub = os.path.join(b.ws, "a b")
+        os.mkdir(sub)
+        if b.uid is not None:
+            os.chown(sub, b.uid, b.uid)
+        for cwd, env, split, c in itertools.product(
+                (b.ws, sub), ([], ["LATER=second", "OWN=x y"]), (True, False), STATE):
+            b.calls += 1
+            ctx = {"cwd": cwd, "env": env}
+            b.link.send("call.tool", b.calls, {
+                "name": "Bash", "input": {"command": c}, "ctx": ctx,
+                "split": split, "deadline_ms": 20000, "session": "s-000000000001"})
+            r = b.link.expect("result", call=b.calls)
+            out = r.json["output"]
+            argv = ["bash", "-c", c if split else "exec 2>&1; " + c]
+            exit_, *cold = b.execute(argv, ctx=ctx)
+            cold = [x.decode() for x in cold]
+            ats.equal((r.json["exit_kind"], r.json["exit_code"]), exit_, c)
+            if split:
+                ats.equal([out["stdout"], out["stderr"]], cold, c)
+            else:
+                ats.contains(r.payload.decode(), cold[0].rstrip("\n"), c)
 
 
 ats.main()
