@@ -6,8 +6,8 @@
 
 #include "hands/worker/monitor.h"
 
-/* The waiting bash was started: makes what its command will be handed over in. Less of it is slower,
- * and nothing else. */
+/* The waiting bash was started: makes what its command will be handed over in. Less of it is
+ * slower, and nothing else. */
 void command_warm(struct monitor *m);
 /* m->job is there. Afterwards m->shell runs it and the monitor holds no pipe of it. An error
  * means that nothing ran. */
