@@ -147,6 +147,7 @@ call_drop(struct call *c)
 	free(c->key);
 	t->input_bytes -= c->input_len;
 	free(c->input);
+	free(c->ran);
 	free(c->path);
 	free(c->cwd);
 	free(c->last_line);

@@ -10,6 +10,7 @@
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/hooks.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
@@ -50,6 +51,10 @@ load_row(void *ctx, const struct store_call *row)
 	if (row->asked != NULL)
 		(void)snprintf(c->asked_sha, sizeof(c->asked_sha), "%s", row->asked);
 	c->agreed = row->permitted;
+	if (!c->unsent && row->hooks != 0 && hooks_resume(c, row) < 0) {
+		call_drop(c);
+		return -ATS_E_NOMEM;
+	}
 	if (c->unsent && !c->agreed && gateway_resume_asked(c) < 0) {
 		call_drop(c);
 		return -ATS_E_NOMEM;

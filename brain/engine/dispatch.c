@@ -66,7 +66,10 @@ journal(struct call *c, struct ats_err *err)
 		.deadline_ms = c->timeout_ms == 0 ? 0 : now + (int64_t)c->timeout_ms,
 	};
 	uint64_t began = ats_clock_us();
-	int rc = store_call_sent(c->e->store, &row, err);
+	int rc;
+
+	hooks_note(c, &row);
+	rc = store_call_sent(c->e->store, &row, err);
 
 	observe_commit(c, began, rc);
 	if (rc == 0)

@@ -165,7 +165,10 @@ journal(struct call *c, struct ats_err *err)
 		.boot = "", .created_ms = ats_clock_wall_ms(),
 	};
 	uint64_t began = ats_clock_us();
-	int rc = store_call_sent(c->e->store, &row, err);
+	int rc;
+
+	hooks_note(c, &row);
+	rc = store_call_sent(c->e->store, &row, err);
 
 	observe_commit(c, began, rc);
 	c->journaled = rc == 0;

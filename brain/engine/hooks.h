@@ -2,8 +2,8 @@
  *
  * Hooks: hooks.c has what there is and the runs, hooks_host.c those of the configuration, which the
  * spawner starts, hooks_box.c those of a workspace, which run in its sandbox, hooks_say.c what they
- * read and what follows from their answers, hooks_call.c what becomes of calls, hooks_rpc.c the
- * method of runtimes. */
+ * read and what follows from their answers, hooks_call.c what becomes of calls, hooks_after.c of
+ * their answers, hooks_rpc.c the method of runtimes. */
 #ifndef ATS_ENGINE_HOOKS_H
 #define ATS_ENGINE_HOOKS_H
 
@@ -24,6 +24,7 @@ struct client;
 struct event;
 struct hook_run;
 struct rpc;
+struct store_call;
 
 enum hook_side { HOOK_HOST, HOOK_BOX };	/* of the configuration; of the workspace */
 
@@ -105,6 +106,15 @@ void hooks_write(struct ats_json_w *w, const struct hooks *h);
 bool hooks_before(struct call *c);
 /* Before it is sent, by those of the workspace. As above; it is in no queue then. */
 bool hooks_before_send(struct call *c);
+/* Hooks that follow a call that is in the journal. */
+enum hooks_due {
+	HOOKS_DUE = 1,			/* it may have some */
+	HOOKS_BOX_BEGAN = 2, HOOKS_HOST_BEGAN = 4
+};
+/* Before row is written: what the next engine must know for the hooks that follow c. */
+void hooks_note(struct call *c, struct store_call *row);
+/* What the row says of them. -ATS_E_NOMEM. */
+ATS_NODISCARD int hooks_resume(struct call *c, const struct store_call *row);
 /* It has ended with o: hooks may add to that. True: they answer it. */
 bool hooks_after(struct call *c, const struct outcome *o);
 /* Of a call in CALL_HOOKED: nobody waits for it, or its session is closed. c is gone after it. */
@@ -118,6 +128,10 @@ void hooks_client_gone(struct client *c);
 void hooks_session_closed(struct engine *e, const struct session *s);
 
 /* ---- private to hooks*.c ------------------------------------------------------------------- */
+/* Of a call: a text for the agent; its run is over; it ends with what is held, and is gone. */
+void hooks_take_context(struct call *c, const char *text, size_t n);
+void hooks_run_over(struct call *c);
+void hooks_finish_held(struct call *c);
 struct hook_conf {
 	enum ats_hook_event event;
 	uint64_t timeout_ms;

@@ -130,10 +130,10 @@ resubmit(struct call *c)
 		dispatch_submit(c);
 }
 
-static void
-take_context(struct call *c, const struct hook_verdict *v)
+void
+hooks_take_context(struct call *c, const char *text, size_t n)
 {
-	if (v->context.len == 0)
+	if (n == 0)
 		return;
 	if (c->hook_context == NULL) {
 		c->hook_context = calloc(1, sizeof(*c->hook_context));
@@ -141,7 +141,7 @@ take_context(struct call *c, const struct hook_verdict *v)
 			return;
 		ats_buf_init(c->hook_context, HOOKS_TEXT_MAX);
 	}
-	hook_text_add(c->hook_context, v->context.data, v->context.len);
+	hook_text_add(c->hook_context, text, n);
 }
 
 /* Where it stands in the order of things above. */
@@ -176,8 +176,8 @@ go_on(struct call *c, enum hook_side side, const struct hook_verdict *v)
 	}
 }
 
-static void
-hooks_ended(struct call *c)
+void
+hooks_run_over(struct call *c)
 {
 	c->hooks = NULL;
 	c->hooks_us += ats_clock_us() - c->hooked_us;
@@ -189,9 +189,9 @@ on_before(void *ctx, enum hook_side side, struct hook_verdict *v)
 {
 	struct call *c = ctx;
 
-	hooks_ended(c);
+	hooks_run_over(c);
 	c->state = CALL_QUEUED;
-	take_context(c, v);
+	hooks_take_context(c, v->context.data, v->context.len);
 	if (v->decision == ATS_HOOK_DENY)
 		deny(c, v);
 	else
@@ -250,162 +250,7 @@ hooks_before_send(struct call *c)
 	return true;
 }
 
-/* ---- what they say after ------------------------------------------------------------------- */
-
-/* The answer that was held, with one more text, or another one. */
-static int
-add_text(const struct outcome *o, const struct ats_buf *text, struct ats_buf *payload,
-    struct ats_buf *blocks, struct outcome *ret)
-{
-	int rc = ats_buf_add(payload, o->payload.p, o->payload.n);
-
-	if (rc == 0)
-		rc = ats_buf_add(payload, text->data, text->len);
-	if (rc == 0 && o->blocks.p == NULL)
-		rc = ats_buf_addf(blocks, "[{\"type\":\"text\",\"len\":%zu}", o->payload.n);
-	else if (rc == 0)	/* all but its last bracket */
-		rc = ats_buf_add(blocks, o->blocks.p, o->blocks.n - 1);
-	if (rc == 0)
-		rc = ats_buf_addf(blocks, "%s{\"type\":\"text\",\"len\":%zu}]",
-		    blocks->len > 1 ? "," : "", text->len);
-	if (rc < 0)
-		return rc;
-	ret->payload = (struct ats_slice){ payload->data, payload->len };
-	ret->blocks = (struct ats_slice){ blocks->data, blocks->len };
-	return 0;
-}
-
-static size_t
-trimmed(struct ats_slice s)
-{
-	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\n'))
-		s.n--;
-	return s.n;
-}
-
-/* Ends the call with what is held; c is gone after it. */
-static void
-finish_held(struct call *c)
-{
-	struct outcome *held = c->held, with = *held;
-	struct ats_buf payload ATS_CLEANUP_BUF = { 0 }, blocks ATS_CLEANUP_BUF = { 0 };
-	struct ats_buf *text = c->hook_context;
-
-	c->held = NULL;
-	c->hook_context = NULL;
-	ats_buf_init(&payload, held->payload.n + HOOKS_TEXT_MAX + 64);
-	ats_buf_init(&blocks, held->blocks.n + 256);
-	with.blocks.n = with.blocks.p == NULL ? 0 : trimmed(with.blocks);
-	if (text != NULL && text->len > 0 && !call_is_exec(c))
-		(void)!add_text(&with, text, &payload, &blocks, &with);
-	call_finish(c, &with);
-	if (text != NULL)
-		ats_buf_done(text);
-	free(text);
-	free(held);
-}
-
-/* As text, whatever it is. */
-static void
-replace_held(struct call *c, const struct ats_buf *output)
-{
-	struct ats_slice raw = { output->data, output->len };
-	struct ats_json_val v = ats_json_value(raw);
-	char *text = v.type == ATS_JSON_STRING ? ats_json_dup_str(&v) : NULL;
-	struct outcome with = *c->held, *copy;
-
-	if (c->exec != NULL || (v.type == ATS_JSON_STRING && text == NULL)) {
-		free(text);
-		return;		/* its bytes have gone already; or a NUL in it */
-	}
-	with.payload = text == NULL ? raw : (struct ats_slice){ text, strlen(text) };
-	with.blocks.p = with.output.p = NULL;
-	with.blocks.n = with.output.n = 0;
-	copy = outcome_dup(&with);
-	free(text);
-	if (copy == NULL)
-		return;
-	free(c->held);
-	c->held = copy;
-}
-
-static void on_after(void *ctx, enum hook_side side, struct hook_verdict *v);
-
-/* False: there are none of that side, or they cannot be run. */
-static bool
-start_after(struct call *c, enum hook_side side)
-{
-	char name[ATS_GATEWAY_TOOL_MAX + 8];
-	struct hook_ask ask = { .session = c->session, .call = c, .outcome = c->held,
-		.name = hooks_tool_name(c, name, sizeof(name)),
-		.event = c->held->is_error ? ATS_HOOK_POST_TOOL_USE_FAILURE :
-		    ATS_HOOK_POST_TOOL_USE };
-	struct sandbox *box = c->gateway == NULL ? c->box : NULL;
-	struct ats_err err = { 0 };
-
-	if (!hooks_wanted(c->e, side, box, ask.event, ask.name) ||
-	    (side == HOOK_BOX && box->state != SANDBOX_READY))
-		return false;
-	c->hooked_us = ats_clock_us();
-	c->hooks = hooks_run(c->e, side, &ask, on_after, c, &err);
-	if (c->hooks == NULL)
-		hooks_ended(c);
-	if (c->hooks == NULL)
-		ats_log(ATS_LOG_WARN, "hooks of a call that has ended were not run",
-		    "session=%s call=c-%llu why=\"%s\"", c->session->id, (unsigned long long)c->id,
-		    err.text);
-	return c->hooks != NULL;
-}
-
-static void
-on_after(void *ctx, enum hook_side side, struct hook_verdict *v)
-{
-	struct call *c = ctx;
-
-	hooks_ended(c);
-	take_context(c, v);
-	if (v->decision == ATS_HOOK_DENY && v->reason.len > 0) {
-		struct hook_verdict as_text = { .context = v->reason };
-
-		take_context(c, &as_text);
-	}
-	if (v->output.len > 0)
-		replace_held(c, &v->output);
-	if (side == HOOK_HOST || !start_after(c, HOOK_HOST))
-		finish_held(c);
-}
-
-static bool
-is_wanted_after(struct call *c, const struct outcome *o)
-{
-	char name[ATS_GATEWAY_TOOL_MAX + 8];
-	const char *tool = hooks_tool_name(c, name, sizeof(name));
-	enum ats_hook_event event =
-	    o->is_error ? ATS_HOOK_POST_TOOL_USE_FAILURE : ATS_HOOK_POST_TOOL_USE;
-
-	return c->hook_context != NULL ||
-	    hooks_wanted(c->e, HOOK_BOX, c->gateway == NULL ? c->box : NULL, event, tool) ||
-	    hooks_wanted(c->e, HOOK_HOST, NULL, event, tool);
-}
-
-bool
-hooks_after(struct call *c, const struct outcome *o)
-{
-	if (c->validate || c->session == NULL || c->input == NULL || c->abandoned ||
-	    c->held != NULL || o->kind != OUTCOME_DONE || !is_wanted_after(c, o))
-		return false;
-	c->held = outcome_dup(o);
-	if (c->held == NULL)
-		return false;
-	if (c->state == CALL_SENT)	/* it cannot be lost any more */
-		(void)ats_map_del(c->box->sent, c->id);
-	c->state = CALL_HOOKED;
-	c->deadline_us = 0;
-	call_timer_set(c);
-	if (c->cancelled || (!start_after(c, HOOK_BOX) && !start_after(c, HOOK_HOST)))
-		finish_held(c);
-	return true;
-}
+/* ---- its end ------------------------------------------------------------------------------ */
 
 void
 hooks_call_cancel(struct call *c)
@@ -415,7 +260,7 @@ hooks_call_cancel(struct call *c)
 	c->hooks = NULL;
 	hooks_cancel(r);
 	if (c->held != NULL)
-		finish_held(c);
+		hooks_finish_held(c);
 	else
 		stop(c, c->timed_out ? ATS_E_TIMEOUT : ATS_E_CANCELLED, "%s before it started",
 		    c->timed_out ? "timed out" : "cancelled");

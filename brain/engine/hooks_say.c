@@ -133,7 +133,10 @@ write_tool(struct ats_json_w *w, const struct hook_ask *ask)
 	ats_json_w_str(w, "tool_name", ask->name);
 	if (call_is_exec(c))
 		rc = write_words(w, (struct ats_slice){ c->input, c->input_len });
-	else if (ask->outcome == NULL || c->input_len <= ATS_HOOK_INPUT_MAX / 2)
+	else if (ask->outcome != NULL && c->ran != NULL)
+		ats_json_w_raw(w, "tool_input", c->ran, c->ran_len);
+	else if (c->input != NULL &&
+	    (ask->outcome == NULL || c->input_len <= ATS_HOOK_INPUT_MAX / 2))
 		ats_json_w_raw(w, "tool_input", c->input, c->input_len);
 	if (key != NULL && strncmp(key, "tu:", 3) == 0)
 		ats_json_w_str(w, "tool_use_id", key + 3);

@@ -46,7 +46,8 @@ static const char schema[] =
     " created INTEGER, deadline INTEGER, kind INTEGER, is_error INTEGER, code INTEGER,"
     " blocks BLOB, output BLOB, exit_kind TEXT, exit_code INTEGER, queue_us INTEGER,"
     " run_us INTEGER, total_us INTEGER, payload BLOB, payload_len INTEGER, payload_sha TEXT,"
-    " path TEXT, timings BLOB, asked TEXT, permitted INTEGER);"
+    " path TEXT, timings BLOB, asked TEXT, permitted INTEGER,"
+    " hooks INTEGER, input BLOB);"
     "CREATE TABLE IF NOT EXISTS made(sandbox TEXT, id TEXT, script TEXT, url TEXT, used INTEGER,"
     " PRIMARY KEY(sandbox, id)) WITHOUT ROWID;"
     "CREATE UNIQUE INDEX IF NOT EXISTS calls_key ON calls(session, key)"
@@ -68,6 +69,8 @@ static const struct {
 	{ "timings", "ALTER TABLE calls ADD COLUMN timings BLOB;" },
 	{ "asked", "ALTER TABLE calls ADD COLUMN asked TEXT;" },
 	{ "permitted", "ALTER TABLE calls ADD COLUMN permitted INTEGER;" },
+	{ "hooks", "ALTER TABLE calls ADD COLUMN hooks INTEGER;" },
+	{ "input", "ALTER TABLE calls ADD COLUMN input BLOB;" },
 };
 
 static const char *const sql[] = {

@@ -30,6 +30,8 @@ struct store_call {
 	 * boot is "" as long as it was not sent. */
 	const char *asked;
 	bool permitted;
+	unsigned hooks;			/* that follow it: enum hooks_due of hooks.h */
+	struct ats_slice input;		/* what was sent, for these; p == NULL: not kept */
 	enum store_state state;
 	uint64_t attempt;
 	int64_t created_ms, deadline_ms;	/* wall clock; 0 none */
@@ -55,6 +57,9 @@ bool store_id_given(const struct store *st, uint64_t id);
 
 /* Before a call is sent, or a person asked about it: inserts or replaces its row. One commit. */
 ATS_NODISCARD int store_call_sent(struct store *st, const struct store_call *c,
+    struct ats_err *err);
+/* Hooks that follow it begin. One commit. */
+ATS_NODISCARD int store_call_hooks(struct store *st, uint64_t id, unsigned hooks,
     struct ats_err *err);
 /* After it ended: outcome and the session's changes. One commit. */
 ATS_NODISCARD int store_call_done(struct store *st, uint64_t id, const struct outcome *o,

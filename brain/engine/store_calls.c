@@ -22,7 +22,7 @@ enum column {
 	COL_ATTEMPT, COL_CREATED, COL_DEADLINE, COL_KIND, COL_IS_ERROR, COL_CODE, COL_BLOCKS,
 	COL_OUTPUT, COL_EXIT_KIND, COL_EXIT_CODE, COL_QUEUE_US, COL_RUN_US, COL_TOTAL_US,
 	COL_PAYLOAD, COL_PAYLOAD_LEN, COL_PAYLOAD_SHA, COL_PATH, COL_TIMINGS, COL_ASKED,
-	COL_PERMITTED
+	COL_PERMITTED, COL_HOOKS, COL_INPUT
 };
 
 int
@@ -47,7 +47,21 @@ store_call_sent(struct store *st, const struct store_call *c, struct ats_err *er
 	store_bind_str(q, 11, c->path);
 	store_bind_str(q, 12, c->asked);
 	store_bind_u64(q, 13, c->permitted);
+	store_bind_u64(q, 14, c->hooks);
+	store_bind_slice(q, 15, c->input);
 	return store_run(st, STORE_STMT_CALL_SENT, "call", err);
+}
+
+int
+store_call_hooks(struct store *st, uint64_t id, unsigned hooks, struct ats_err *err)
+{
+	int rc = store_ready(st, err);
+
+	if (rc < 0)
+		return rc;
+	store_bind_u64(st->stmt[STORE_STMT_CALL_HOOKS], 1, id);
+	store_bind_u64(st->stmt[STORE_STMT_CALL_HOOKS], 2, hooks);
+	return store_run(st, STORE_STMT_CALL_HOOKS, "hooks", err);
 }
 
 static void
@@ -239,6 +253,8 @@ read_row(struct store *st, sqlite3_stmt *q, struct store_call *c)
 	c->path = column_str(q, COL_PATH);
 	c->asked = column_str(q, COL_ASKED);
 	c->permitted = column_u64(q, COL_PERMITTED) != 0;
+	c->hooks = (unsigned)column_u64(q, COL_HOOKS);
+	c->input = column_slice(q, COL_INPUT);
 	if (c->session == NULL || c->sandbox == NULL || c->tool == NULL || c->digest == NULL ||
 	    c->boot == NULL)
 		return SQLITE_CORRUPT;

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ats
 import engine
 import promtext
+from gateways import Gateway
 
 PRE, POST = 0, 1
 
@@ -109,6 +110,125 @@ def _(home):
         ats.equal(a["outcome"], want)
         if want == "unknown":
             ats.contains(a["content"][0]["text"], "not now")
+
+
+@ats.test("the engine dies while a call runs: the hooks that follow it run then, whoever asks")
+def _(home):
+    for early in (True, False):
+        r = Rig(ats.Home(), hooks=[(PRE, "Bash"), (POST, "Bash")])
+        r.e.hooks = [(0, PRE, 60000, "Bash", 0), (1, POST, 60000, "Bash", 0)]
+        r.e.listen_for(r.b)
+        r.bash(call_id="k")
+        made = json.dumps({"hookSpecificOutput": {"updatedInput": {"command": "made"}}}).encode()
+        r.ended(r.run_hook(), out=made)
+        f = r.h.call()
+        r.e.restart([r.b])
+        r.h.close()
+        r.d = r.e.door(r.s)
+        nr = r.bash(call_id="k") if early else None
+        ats.equal(r.d.request("ping", id="p"), {})
+        r.h = r.e.accept(r.b, r.h.boot, [f.call])
+        r.h.result(f.call, b"ok")
+        hook = r.run_hook()
+        ats.equal((hook[1], hook[2]["tool_input"], hook[2]["tool_response"]["text"]),
+                  (1, {"command": "made"}, "ok"))
+        r.ended(hook, out=b'{"hookSpecificOutput":{"additionalContext":"seen"}}')
+        r.h.expect("control.ack", call=f.call)
+        nr = nr or r.bash(call_id="k")
+        ats.equal(r.outcome(nr), ("done", None, ["ok", "seen"]))
+        r.e.close()
+
+
+@ats.test("the engine dies while hooks follow a call: not run twice, and the answer says so")
+def _(home):
+    for early in (True, False):
+        r = Rig(ats.Home(), hooks=[(POST, "Bash")])
+        r.e.hooks = [(0, POST, 60000, "Bash", 0)]
+        r.e.listen_for(r.b)
+        r.bash(call_id="k")
+        f = r.h.call()
+        r.h.result(f.call, b"ok")
+        r.run_hook()
+        r.e.restart([r.b])
+        r.h.close()
+        r.d = r.e.door(r.s)
+        nr = r.bash(call_id="k") if early else None
+        ats.equal(r.d.request("ping", id="p"), {})
+        r.h = r.e.accept(r.b, r.h.boot, [f.call])
+        r.h.result(f.call, b"ok")
+        r.h.expect("control.ack", call=f.call)
+        nr = nr or r.bash(call_id="k")
+        outcome, code, texts = r.outcome(nr)
+        ats.equal((outcome, code, texts[0]), ("done", None, "ok"))
+        ats.contains(texts[1], "not known; they were not run again")
+        r.e.heard()
+        ats.equal([m for m in r.e.inbox if m[0] == "RUN_HOOK"], [])
+        r.e.close()
+
+
+@ats.test("the engine dies between a workspace's hooks and the host's: the host's run, once")
+def _(home):
+    r = Rig(home, hooks=[(POST, "Bash")], box=True)
+    r.e.hooks = [(0, POST, 60000, "Bash", 0)]
+    r.e.listen_for(r.b)
+    r.bash(call_id="k")
+    f = r.hook_call()
+    r.h.send("result", f.call, {"outcome": "done", "output": {
+        "events": 3, "more": 0, "note": "", "hooks": [one()]}})
+    f = r.h.call()
+    r.h.result(f.call, b"ok")
+    ats.equal(r.hook_call().json["event"], "PostToolUse")
+    r.e.restart([r.b])
+    r.h.close()
+    r.d = r.e.door(r.s)
+    ats.wait_readable(r.e.listening[r.b][1], ats.TIMEOUT)
+    sock, _ = r.e.listening[r.b][1].accept()
+    r.h = engine.FakeHands(sock, r.h.boot)
+    home.open_things.append(r.h)
+    r.h.hello()
+    r.h.send("control.ready", 0, {"confinement": {"level": "test"}, "running": [f.call],
+                                  "shells": [], "hooks": True})
+    r.h.result(f.call, b"ok")
+    hook = r.run_hook()
+    ats.equal(hook[2]["tool_input"], {"command": "x"})
+    r.ended(hook)
+    r.h.expect("control.ack", call=f.call)
+    outcome, _, texts = r.outcome(r.bash(call_id="k"))
+    ats.equal((outcome, texts[0]), ("done", "ok"))
+    ats.contains(texts[1], "they were not run again")
+
+
+@ats.test("a gateway's call outlives the engine: so do the hooks that follow it")
+def _(home):
+    for begun in (False, True):
+        r = Rig(ats.Home(), hooks=[(POST, "mcp__git__push")])
+        r.e.hooks = [(0, POST, 60000, "mcp__git__push", 0)]
+        g = Gateway(r.e, "git", {"push": {}})
+        r.e.heard()
+        push = {"name": "git__push", "arguments": {"x": 1}, "call_id": "k"}
+        r.d.send("ats/tool.call", push)
+        call = g.asked("push")[0]
+        g.started(call)
+        if begun:
+            g.result(call, b"pushed")
+            r.run_hook()
+        r.e.owed = [("GATEWAY_TOOL", "git", "push", json.dumps({
+            "description": "d", "inputSchema": {"type": "object"}}), 0),
+            ("GATEWAY_TOOLS", "git", 1, 0, "")]
+        r.e.restart()
+        r.d = r.e.door(r.s)
+        g.connect(again=True)
+        g.started(call)
+        g.result(call, b"pushed")
+        if not begun:
+            hook = r.run_hook()
+            ats.equal(hook[2]["tool_input"], {"x": 1})
+            r.ended(hook, out=b'{"hookSpecificOutput":{"additionalContext":"seen"}}')
+        g.acked(call)
+        _, _, texts = r.outcome(r.d.send("ats/tool.call", push))
+        ats.equal(texts[0], "pushed")
+        ats.contains(texts[1], "they were not run again" if begun else "seen")
+        r.e.close()
 
 
 @ats.test("how long hooks took, and how each ended, can be seen")

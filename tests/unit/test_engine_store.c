@@ -113,7 +113,9 @@ END_TEST
 
 START_TEST(store_keeps_what_a_person_was_asked_also_in_an_older_journal)
 {
-	static const char older[] = "ALTER TABLE calls DROP COLUMN permitted;"
+	static const char older[] = "ALTER TABLE calls DROP COLUMN input;"
+				    "ALTER TABLE calls DROP COLUMN hooks;"
+				    "ALTER TABLE calls DROP COLUMN permitted;"
 				    "ALTER TABLE calls DROP COLUMN asked;"
 				    "ALTER TABLE calls DROP COLUMN timings;";
 	struct store *st = open_store();
