@@ -41,6 +41,7 @@ struct engine {
 	struct calls *calls;
 	struct events *events;
 	struct gateways *gateways;
+	struct refusals *refusals;
 	struct hooks *hooks;
 	bool hooks_on;		/* there may be one: calls look */
 	struct mcp_lists *lists;

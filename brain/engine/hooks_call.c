@@ -14,6 +14,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/refused.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/turns.h"
@@ -47,7 +48,7 @@ stop(struct call *c, int code, const char *fmt, ...)
 }
 
 static void
-deny(struct call *c, struct hook_verdict *v)
+deny(struct call *c, enum hook_side side, struct hook_verdict *v)
 {
 	struct outcome o = { .kind = OUTCOME_NOT_STARTED, .is_error = true,
 		.code = ATS_E_DENIED };
@@ -61,6 +62,8 @@ deny(struct call *c, struct hook_verdict *v)
 	    call_may_have_run(c) ? " again" : "");
 	ats_log(ATS_LOG_INFO, "a hook refused a call", "session=%s call=c-%llu tool=%s",
 	    c->session->id, (unsigned long long)c->id, call_tool_name(c));
+	refused_note(c, side == HOOK_HOST ? "a hook of the configuration" :
+	    "a hook of the workspace");
 	o.payload = (struct ats_slice){ text.data, text.len };
 	call_finish(c, &o);
 }
@@ -193,7 +196,7 @@ on_before(void *ctx, enum hook_side side, struct hook_verdict *v)
 	c->state = CALL_QUEUED;
 	hooks_take_context(c, v->context.data, v->context.len);
 	if (v->decision == ATS_HOOK_DENY)
-		deny(c, v);
+		deny(c, side, v);
 	else
 		go_on(c, side, v);
 }

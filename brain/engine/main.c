@@ -24,6 +24,7 @@
 #include "brain/engine/observe.h"
 #include "brain/engine/options.h"
 #include "brain/engine/provider.h"
+#include "brain/engine/refused.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
 #include "brain/engine/service.h"
@@ -55,6 +56,7 @@ make_parts(struct engine *e, const struct options *o)
 	e->observed = calloc(1, sizeof(*e->observed));
 	e->events = events_new(e);
 	e->gateways = gateways_new(e);
+	e->refusals = refusals_new();
 	e->hooks = hooks_new(e);
 	e->lists = mcp_lists_new(e);
 	e->boxes = sandboxes_new(e);
@@ -63,8 +65,8 @@ make_parts(struct engine *e, const struct options *o)
 	e->door = door_new(e, o->door_fd);
 	e->scripts = scripts_new();
 	e->provider = provider_new(e);
-	if (e->observed == NULL || e->events == NULL || e->gateways == NULL || e->hooks == NULL ||
-	    e->lists == NULL || e->boxes == NULL ||
+	if (e->observed == NULL || e->events == NULL || e->gateways == NULL ||
+	    e->refusals == NULL || e->hooks == NULL || e->lists == NULL || e->boxes == NULL ||
 	    e->sessions == NULL || e->calls == NULL || e->scripts == NULL ||
 	    e->provider == NULL || e->door == NULL)
 		ats_fatal("out of memory");
@@ -86,6 +88,7 @@ stop(struct engine *e)
 	hooks_free(e->hooks);
 	e->hooks = NULL;
 	gateways_free(e->gateways);
+	refusals_free(e->refusals);
 	e->gateways = NULL;
 	sandboxes_free(e->boxes);
 	scripts_free(e->scripts);

@@ -12,6 +12,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"
+#include "brain/engine/refused.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/turns.h"
 #include "brain/policy/rules.h"
@@ -100,6 +101,7 @@ refuse(struct call *c, const struct policy_decision *d)
 	    c->tool == NULL ? "exec" : c->tool->name, d->why);
 	events_emit(c->e, c->session->uid, "call.refused", c->session->id, NULL, c->id,
 	    ats_err_name(ATS_E_DENIED));
+	refused_note(c, d->why);
 	call_fail(c, c->validate ? OUTCOME_DONE : OUTCOME_NOT_STARTED, ATS_E_DENIED,
 	    "Refused by policy (%s). It was not run%s, and this is final: calling again gives the "
 	    "same answer. Go on without it, or tell the user that this rule is in the way.",
@@ -131,10 +133,12 @@ permit_check(struct call *c)
 	c->asks = c->validate;
 	if (c->validate || c->permitted || (c->hook_allows && !c->hook_asks) || was_permitted(c))
 		return true;
-	if (ask_person(c, &err) < 0)
+	if (ask_person(c, &err) < 0) {
+		refused_note(c, d.why);
 		call_fail(c, OUTCOME_NOT_STARTED, err.code, "A person would have to approve this "
 		    "(%s), but cannot be asked: %s. It was not run%s.", d.why, err.text,
 		    call_may_have_run(c) ? " again" : "");
+	}
 	return false;
 }
 
@@ -151,6 +155,7 @@ permit_check_again(struct call *c, struct ats_err *err)
 	if (effect == POLICY_ALLOW || (effect == POLICY_ASK &&
 	    (c->permitted || c->validate || (c->hook_allows && !c->hook_asks))))
 		return 0;
+	refused_note(c, d.why);
 	return ats_err_set(err, ATS_E_DENIED, "the working directory has changed since it was "
 	    "asked for, and policy says otherwise there (%s)", d.why);
 }

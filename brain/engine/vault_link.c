@@ -18,6 +18,7 @@
 #include "brain/engine/hooks.h"
 #include "brain/engine/permit.h"
 #include "brain/engine/provider.h"
+#include "brain/engine/refused.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/script.h"
 #include "brain/engine/sessions.h"
@@ -267,7 +268,8 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		answer_session(v);
 	if (v->answer.due)
 		return;
-	if ((!hooks_flush(v->e) || !gateway_flush(v->e)) && event_add(v->writable, NULL) < 0)
+	if ((!refused_flush(v->e) || !hooks_flush(v->e) || !gateway_flush(v->e)) &&
+	    event_add(v->writable, NULL) < 0)
 		stop(v, "no memory");
 	else if (event_add(v->readable, NULL) < 0)
 		stop(v, "no memory");

@@ -48,6 +48,9 @@ struct gateway_ask {			/* all borrowed */
 /* A call of a gateway's tool, or one of the sandbox's that a person is to decide. -ATS_E_AGAIN: the
  * socket is full, see vault_link_want_room; -ATS_E_NOMEM, -ATS_E_EOF, -ATS_E_PROTO. */
 ATS_NODISCARD int vault_link_gateway_ask(struct engine *e, const struct gateway_ask *ask);
+/* The same errors. The engine itself refuses that call, and why: a line of the audit. */
+ATS_NODISCARD int vault_link_refused(struct engine *e, uint64_t call, const char *session,
+    const char *tool, const char *why);
 /* The same errors. The answer to it is in the journal: the vault need not keep it. */
 ATS_NODISCARD int vault_link_gateway_noted(struct engine *e, uint64_t call);
 /* The same errors. The call is not wanted any more; the tools of the gateway are wanted. */

@@ -123,6 +123,14 @@ vault_link_gateway_cancel(struct engine *e, uint64_t call)
 }
 
 int
+vault_link_refused(struct engine *e, uint64_t call, const char *session, const char *tool,
+    const char *why)
+{
+	return e->vault == NULL ? -ATS_E_EOF :
+	    ats_brain_send(e->vault->fd, ATS_MSG_CALL_REFUSED, 0, NULL, 0, call, session, tool, why);
+}
+
+int
 vault_link_gateway_noted(struct engine *e, uint64_t call)
 {
 	return e->vault == NULL ? -ATS_E_EOF :

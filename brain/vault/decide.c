@@ -289,3 +289,25 @@ decide_on_ask(struct vault *v, struct ats_ipc_msg *m)
 	(void)!ask_audit(v, a, "refused", NULL, err.code, NULL, NULL);
 	ask_end(v, a, err.code, "%s", err.text);
 }
+
+void
+decide_on_refused(struct vault *v, const struct ats_ipc_msg *m)
+{
+	const struct session *s = reg_find(v->reg, m->s[1]);
+	struct ats_buf why ATS_CLEANUP_BUF = { 0 };
+	char call[32];
+	struct audit_line l = { .event = "refused", .session = m->s[1], .call = call,
+		.tool = m->s[2], .decision = policy_effect_name(POLICY_DENY),
+		.code = ats_err_name(ATS_E_DENIED) };
+
+	if (s == NULL || !s->told || !is_tool_name(m->s[2])) {
+		engine_kill(v, "it has refused what nobody can ask for");
+		return;
+	}
+	ats_buf_init(&why, 4096);
+	(void)!ats_utf8_show(&why, m->s[3], strnlen(m->s[3], 600));
+	(void)snprintf(call, sizeof(call), "c-%llu", (unsigned long long)m->u[0]);
+	l.uid = s->uid;
+	l.rule = why.data;
+	(void)!audit_write(v->audit, &l, NULL);	/* it has said so */
+}

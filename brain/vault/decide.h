@@ -86,6 +86,9 @@ int64_t decide_now_ms(const struct vault *v);
 /* GATEWAY_ASK. It may kill the engine. */
 void decide_on_ask(struct vault *v, struct ats_ipc_msg *m);
 
+/* CALL_REFUSED: the engine's word, for the log. */
+void decide_on_refused(struct vault *v, const struct ats_ipc_msg *m);
+
 /* ---- ask_files.c ----------------------------------------------------------------------- */
 /* The n files that came for the arguments of said (NULL: it can have none): copied, hashed, and put
  * into a->args, which are canonical and stay so, as {"path", "sha256", "size"} in place of each

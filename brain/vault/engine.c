@@ -174,6 +174,9 @@ on_message(struct vault *v, struct ats_ipc_msg *m)
 	case ATS_MSG_GATEWAY_NOTED:
 		(void)asks_forget(v, m->u[0]);
 		break;
+	case ATS_MSG_CALL_REFUSED:
+		decide_on_refused(v, m);
+		break;
 	case ATS_MSG_GATEWAY_LIST:
 		gateway_on_list(v, m->s[0]);
 		break;
