@@ -59,6 +59,14 @@ resize(struct chan_reader *in, size_t cap)
 	return 0;
 }
 
+/* For a body of need bytes with its header before it. Another of about the size has room, too,
+ * where it comes, and need not be moved to the front. */
+static size_t
+room_for(size_t need)
+{
+	return (need + ATS_FRAME_HEAD + CHAN_IN_REST - 1) / CHAN_IN_REST * CHAN_IN_REST;
+}
+
 /* Room at the end for what is awaited: doubling what is half full, so that a header alone,
  * which may claim 20 MiB, makes nothing large. */
 static int
@@ -77,7 +85,7 @@ make_room(struct chan_reader *in, size_t need)
 	if (in->pos + need <= in->cap && in->end < in->cap)
 		return 0;
 	if (need > in->cap && unread(in) >= in->cap / 2)
-		cap = in->cap * 2 < need ? in->cap * 2 : need;
+		cap = in->cap * 2 < need ? in->cap * 2 : room_for(need);
 	return resize(in, cap);
 }
 

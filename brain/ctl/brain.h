@@ -58,8 +58,8 @@ ATS_NODISCARD int door_send(struct door *d, const char *method,
     struct ats_err *err);
 /* Reads what is there: 1, 0 at EOF, -ATS_E_AGAIN, -ATS_E_TOOBIG. Does not block. */
 ATS_NODISCARD int door_fill(struct door *d);
-/* The next whole line as it came, unread; false when there is none yet. Valid as long as
- * door_line's. */
+/* The next whole line as it came, unread, with its newline behind it; false when there is none
+ * yet. Valid as long as door_line's. */
 bool door_take(struct door *d, struct ats_slice *ret_line);
 /* The same, read: 1, 0 when there is none yet, -ATS_E_PROTO. */
 ATS_NODISCARD int door_line(struct door *d, struct door_msg *ret, struct ats_err *err);

@@ -122,12 +122,31 @@ mcp_reconnect(struct mcp_relay *r)
 	return ctl_fail_err(r->c, CTL_NOT_RUN, &err);
 }
 
+/* What the client's pipe takes at once needs no place in the queue. n bytes at p; returns how many
+ * of them are the client's. */
+static size_t
+pass_now(struct mcp_relay *r, const char *p, size_t n)
+{
+	size_t done = 0;
+	ssize_t put;
+
+	while (r->to_client.len == 0 && !r->gone && done < n) {
+		put = io_write(&r->out, p + done, n - done);
+		if (put == -ATS_E_AGAIN)
+			break;
+		r->gone = put < 0;
+		done = r->gone ? n : done + (size_t)put;
+	}
+	return done;
+}
+
 /* Room comes first: what is forgotten as answered must have a place in the queue, and a line
  * in it is whole. Without room the connection is given up, and the request sent again. */
 static int
 pass_line(struct mcp_relay *r, struct ats_slice line)
 {
 	enum mcp_fate fate;
+	size_t done;
 	char *to;
 	int rc = ats_buf_reserve(&r->to_client, line.n + 1, &to);
 
@@ -140,9 +159,10 @@ pass_line(struct mcp_relay *r, struct ats_slice line)
 		return mcp_relistened(line, &r->to_client);
 	if (fate != MCP_PASS)
 		return fate == MCP_DROP ? 0 : -ATS_E_PROTO;
-	memcpy(to, line.p, line.n);
-	to[line.n] = '\n';
-	ats_buf_commit(&r->to_client, line.n + 1);
+	line.n++;			/* its newline is behind it */
+	done = pass_now(r, line.p, line.n);
+	memcpy(to, line.p + done, line.n - done);
+	ats_buf_commit(&r->to_client, line.n - done);
 	return 0;
 }
 

@@ -85,11 +85,12 @@ entry_new(const struct cache *c, const char *key, const char *digest, uint64_t c
 	size_t body = o->payload.n + o->blocks.n + o->output.n;
 	bool kept = body <= c->max_bytes / 16;
 	size_t size = sizeof(struct entry) + klen + (kept ? body : 0);
-	struct entry *en = calloc(1, size);
+	struct entry *en = malloc(size);
 	char *at;
 
 	if (en == NULL)
 		return NULL;
+	memset(en, 0, sizeof(*en));	/* what is behind it is copied there */
 	en->size = size;
 	en->key = en->bytes;
 	memcpy(en->key, key, klen);
