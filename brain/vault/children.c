@@ -288,6 +288,7 @@ children_start_hands(struct children *k, const char *id, const char *workspace,
 		rc = ats_err_sys(err, "socketpair");
 	if (rc < 0)
 		return rc;
+	ats_fd_widen(pair[1]);
 	copy = strdup(options);
 	if (copy == NULL)
 		rc = ats_err_set(err, ATS_E_NOMEM, "out of memory");
@@ -339,6 +340,7 @@ children_start_command(struct children *k, const char *name, const char *box,
 		rc = ats_err_sys(err, "socketpair");
 	if (rc < 0)
 		return rc;
+	ats_fd_widen(pair[1]);
 	const struct ats_child_fd fds[] = { { pair[1], 0 }, { pair[1], 1 }, { log_fd, 2 } };
 	struct ats_child what = { .path = argv[0], .argv = argv, .env = children_env(ENV_COMMAND),
 		.fds = fds, .nfds = ATS_ARRAY_LEN(fds) };

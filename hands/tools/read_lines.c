@@ -89,9 +89,10 @@ put_line(struct read_page *p, const char *s, size_t n, uint64_t total)
 	len += put_number(to + len, p->line);
 	to[len++] = '\t';
 	memcpy(to + len, s, shown);
-	for (char *nul = to + len;
-	     (nul = memchr(nul, '\0', (size_t)(to + len + shown - nul)));)
-		*nul = '?';		/* a NUL far into a text file */
+	if (p->has_nul)			/* a NUL far into a text file */
+		for (char *nul = to + len;
+		     (nul = memchr(nul, '\0', (size_t)(to + len + shown - nul)));)
+			*nul = '?';
 	ats_buf_commit(p->out, len + shown);
 	p->shown++;
 	if (total > shown)
@@ -146,6 +147,7 @@ read_page_add(struct read_page *p, const char *s, size_t n, bool last)
 	const char *end = s + n;
 	int rc = 0;
 
+	p->has_nul = p->has_nul || memchr(s, '\0', n) != NULL;
 	while (rc == 0 && !p->is_full && s < end) {
 		const char *nl = memchr(s, '\n', (size_t)(end - s));
 

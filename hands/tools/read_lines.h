@@ -30,6 +30,7 @@ struct read_page {
 	size_t given;		/* bytes that are not in out any more */
 	uint64_t line_bytes;	/* bytes of the current line so far */
 	size_t held_n;
+	bool has_nul;		/* a NUL was added */
 	bool last_is_cr;	/* the newest byte of the line so far */
 	size_t rest;		/* bytes last added that are behind it, when it is full */
 	bool is_full;		/* no more lines go in */

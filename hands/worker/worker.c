@@ -480,6 +480,7 @@ worker_main(const struct zygote_child *z)
 		zygote_fail(&err);
 	}
 	r.sock = pair[0];
+	ats_fd_widen(r.sock);
 	start(&r, z);
 	close_others(z, pair);
 	if (confine_apply(z->confine, CONFINE_FILE_WORKER, &err) < 0)

@@ -56,6 +56,34 @@ START_TEST(read_gives_text_ahead)
 }
 END_TEST
 
+/* A NUL behind the bytes that tell text from other data is shown as '?', in a line that came in one
+ * step and in one that came in two. */
+START_TEST(read_shows_late_nuls)
+{
+	static const size_t at[] = { 70000, 5 * 16384 - 1, 6 * 16384, 100000 };
+	size_t n = 120000;
+	char *p = malloc(n), *want = NULL;
+	struct fake_env f;
+
+	fake_start(&f);
+	for (unsigned with = 0; with < 2; with++) {
+		for (size_t i = 0; i < n; i++)
+			p[i] = i % 97 == 96 ? '\n' : (char)('a' + i % 26);
+		for (size_t i = 0; i < ATS_ARRAY_LEN(at); i++)
+			p[at[i]] = with ? '\0' : '?';
+		fake_put(&f, "ws/f", p, n);
+		if (with)
+			ck_assert_str_eq(fake_read(&f, "f", 0, 0), want);
+		else
+			want = strdup(fake_read(&f, "f", 0, 0));
+	}
+	ck_assert_uint_eq(f.res.text.len, strlen(want));
+	free(want);
+	free(p);
+	fake_stop(&f);
+}
+END_TEST
+
 /* The lines behind the page are counted, in steps. */
 START_TEST(read_counts_all_lines)
 {
@@ -83,4 +111,4 @@ START_TEST(read_counts_all_lines)
 }
 END_TEST
 
-ATS_UNIT_MAIN("tool_read_steps", read_gives_text_ahead, read_counts_all_lines)
+ATS_UNIT_MAIN("tool_read_steps", read_gives_text_ahead, read_shows_late_nuls, read_counts_all_lines)
