@@ -303,10 +303,13 @@ put_places(struct view *v, const struct box *b, struct ats_err *err)
 		rc = mnt_mkdirs(&BOX_HOME[1], err);
 	if (rc == 0)
 		rc = mnt_put(&v->home, &BOX_HOME[1], err);
+	if (rc == 0)
+		rc = put_workspace(v, b, err);
+	/* Unless that is below it. */
 	if (rc == 0 && (mkdir("var", 0755) == 0 || errno == EEXIST) &&
 	    symlink("../tmp", "var/tmp") < 0 && errno != EEXIST)
 		rc = ats_err_sys(err, "symlink var/tmp");
-	return rc < 0 ? rc : put_workspace(v, b, err);
+	return rc;
 }
 
 static int

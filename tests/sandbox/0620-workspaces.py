@@ -69,6 +69,18 @@ def _(uid, top, mounted):
         ats.equal(os.stat(os.path.join(ws, "w")).st_uid, uid or os.geteuid())
 
 
+@places("a workspace below /var/tmp works; that is no link to /tmp then")
+def _(uid, _top, _mounted):
+    with tempfile.TemporaryDirectory(prefix="ats-place-", dir="/var/tmp") as top:
+        os.chmod(top, 0o755)
+        with Box(uid, ws=os.path.join(top, "ws")) as b:
+            works(b)
+            ats.equal(b.out("pwd; ls /var/tmp; readlink /var/tmp || echo none"),
+                      "%s\n%s\nnone" % (b.ws, os.path.basename(top)))
+    with Box(uid) as b:
+        ats.equal(b.out("readlink /var/tmp"), "../tmp")
+
+
 @places("where ids cannot be mapped the owner's is used, and root's is refused")
 def _(uid, top, mounted):
     ws = mount(top, mounted, "ramfs")
