@@ -9,11 +9,17 @@ sources() {
 		-o -name Makefile -o -name run -o -name check -o -name quickstart -o -name '*.conf' \
 		-o -name '*.service' -o -name '*.socket' -o -name 'Containerfile*' \) 2>/dev/null | sort
 }
-for f in $(sources); do
-	head -n 3 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
-		complain "$f: no SPDX-License-Identifier in its first three lines"
-	test -z "$(tail -c 1 "$f")" || complain "$f: no newline at the end"
-done
+# shellcheck disable=SC2046
+lines=$(python3 -c '
+import sys
+for name in sys.argv[1:]:
+    with open(name, "rb") as f:
+        data = f.read()
+    if not any(b"SPDX-License-Identifier: Apache-2.0" in line for line in data.split(b"\n", 3)[:3]):
+        print(name + ": no SPDX-License-Identifier in its first three lines")
+    if not data.endswith(b"\n"):
+        print(name + ": no newline at the end")' $(sources))
+test -z "$lines" || complain "$lines"
 # shellcheck disable=SC2046
 lines=$(grep -nE '[[:space:]]+$' $(sources) | head -n 20)
 test -z "$lines" || complain "white space at the end of a line:
@@ -22,10 +28,15 @@ $lines"
 width() {
 	max=$1
 	shift
-	for f; do
-		expand "$f" | awk -v f="$f" -v max="$max" '
-			length($0) > max && !/lint: allow width/ { print f ":" NR ": " length($0) " columns" }'
-	done
+	awk -v max="$max" '
+		length($0) > max || /\t/ {
+			n = split($0, part, "\t")
+			columns = length(part[1])
+			for (i = 2; i <= n; i++)
+				columns += 8 - columns % 8 + length(part[i])
+			if (columns > max && !/lint: allow width/)
+				print FILENAME ":" FNR ": " columns " columns"
+		}' "$@"
 }
 # shellcheck disable=SC2046
 lines=$(width 100 $(sources | grep -E '\.[ch]$'))
@@ -39,8 +50,7 @@ lines=$(grep -nE '(^|[^A-Za-z0-9_.])/(work|root)/|\.\./shared' $(sources | grep 
 	README.md docs/*.md docs/man/* 2>/dev/null | head -n 20)
 test -z "$lines" || complain "a path of some machine:
 $lines"
-for f in $(sources | grep -E '\.c$'); do
-	n=$(wc -l <"$f")
-	test "$n" -le 600 || echo "$f has $n lines: is it one subject?"
-done
+# shellcheck disable=SC2046
+wc -l $(sources | grep -E '\.c$') | awk '$1 > 600 && $2 != "total" {
+	print $2 " has " $1 " lines: is it one subject?" }'
 fix 'add the line, cut the white space, break the line at 90 columns, 100 at most (tabs are 8)'

@@ -3,8 +3,13 @@
 # Every Python file compiles.
 . tests/lint/lib.sh
 
-for f in $(find tests packaging -name '*.py' -type f | sort) tests/run; do
-	out=$(python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$f" 2>&1) ||
-		complain "$out"
-done
+# shellcheck disable=SC2046
+out=$(python3 -c '
+import ast, sys
+for name in sys.argv[1:]:
+    try:
+        ast.parse(open(name, encoding="utf-8").read(), name)
+    except (SyntaxError, ValueError) as e:
+        print("%s: %s" % (name, e))' $(find tests packaging -name '*.py' -type f | sort) tests/run 2>&1)
+test -z "$out" || complain "$out"
 fix 'mend the syntax'
