@@ -30,13 +30,15 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 # Tests use these as ats.NAME.
 from ats_base import (
     TOP, BUILD, TIMEOUT, OTHER_UID, test_env, program, Skip, Failure, skip, check, equal,
-    contains, some, SANITIZED, SHORT_IO, small, missing, matches, alive, parents, paused,
-    descendants, cmdline, comm, memory, find, pidfd, wait_gone, until, set_immutable)
+    contains, some, rounds, PARTLY, WHOLLY, SANITIZED, SHORT_IO, small, missing, matches, alive,
+    parents, paused, descendants, cmdline, comm, memory, find, pidfd, wait_gone, until,
+    kill_at_once, set_immutable)
 from ats_rpc import MCP_KEY, MODERN, RpcError, Rpc, modern_meta, wait_readable, Door, Mcp
 from ats_wire import def_rows, def_string, Vault, VaultError, Frame, Link, Hands
 
@@ -46,15 +48,21 @@ from ats_wire import def_rows, def_string, Vault, VaultError, Frame, Link, Hands
 _tests = []
 
 
-def test(name, home=True, users=False):
+def test(name, home=True, users=False, long=None):
     """Registers a test. With home it is called with a Home, else without arguments. With users
-    it runs once more with a Home whose programs belong to an ordinary user."""
+    it runs once more with a Home whose programs belong to an ordinary user. long: WHOLLY is no part
+    of make check; PARTLY is a short form there (rounds()), and runs in its long form in the rest."""
     def register(fn):
-        for uid in some((None, OTHER_UID)) if users else (None,):
+        for uid in some((None, OTHER_UID) if users else (None,), long):
             who = "" if uid is None else ", as uid %d" % uid
             _tests.append((name + who, fn, home, uid))
         return fn
     return register
+
+
+def case(name, fn, home=True):
+    """Registers one of several that some() chose."""
+    _tests.append((name, fn, home, None))
 
 
 def _diag(text):
@@ -93,6 +101,7 @@ def main():
         if wanted and not any(w == str(i) or w in name for w in wanted):
             print("ok %d - %s # SKIP not asked for" % (i, name))
             continue
+        start = time.monotonic()
         try:
             _run_one(fn, wants_home, uid)
             print("ok %d - %s" % (i, name))
@@ -107,6 +116,8 @@ def main():
             failed += 1
             print("not ok %d - %s" % (i, name))
             _diag(traceback.format_exc())
+        if os.environ.get("ATS_SLOWEST"):
+            print("# took %.2f s: %s" % (time.monotonic() - start, name))
         sys.stdout.flush()
     sys.exit(1 if failed else 0)
 

@@ -29,18 +29,29 @@ def program(name):
 
 # ---- who runs a test ------------------------------------------------------------------------
 
+# Which part of the tests is run. "quick": make check; "rest": what that leaves
+# out, make check-rest; else both, make check-full.
+_PART = os.environ.get("ATS_PART", "all")
+QUICK, REST = _PART == "quick", _PART == "rest"
+PARTLY, WHOLLY = "partly", "wholly"     # what is long of a test
 _turn = 0
 
 
-def some(ways):
-    """All of them; every other one, the first and the second by turns, where the tests are to be
-    quick (ATS_TURNS=1: make check, but not what CI runs)."""
+def some(ways, long=None):
+    """All of them: users, situations, kinds. Where the tests are to be quick one of them, each test
+    taking the next by turns; the others in the rest. long, of a test: WHOLLY has none of them in the
+    quick part, PARTLY one there in a short form (rounds()), and all in the rest."""
     global _turn
     ways = list(ways)
-    if os.environ.get("ATS_TURNS") != "1" or len(ways) < 2:
-        return ways
-    _turn ^= 1
-    return ways[_turn::2]
+    if not (QUICK or REST) or long == WHOLLY:
+        return [] if QUICK else ways
+    now, _turn = _turn % max(1, len(ways)), _turn + (len(ways) > 1)
+    return ways if REST and long else [w for i, w in enumerate(ways) if (i == now) == QUICK]
+
+
+def rounds(few, all_):
+    """How often, how many: few where the tests are to be quick. Such a test is PARTLY long."""
+    return few if QUICK else all_
 
 
 # ---- checks ---------------------------------------------------------------------------------
@@ -178,6 +189,20 @@ def paused(pid):
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def kill_at_once(pids):
+    """Kills them all, and none sees another's end before its own: first they stand still."""
+    def still(pid):
+        try:
+            return state_of(pid) in "TtZX"
+        except OSError:
+            return True
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        until(lambda: all(still(p) for p in pids), "they stand still")
 
 
 def state_of(pid):

@@ -3,7 +3,6 @@
 its socket whose connections can be cut."""
 import contextlib
 import os
-import signal
 import socket
 import threading
 
@@ -41,9 +40,7 @@ class Far:
     def kill(self):
         """The whole of it, at once; its socket stays behind."""
         below = ats.descendants(self.proc.pid) | {self.proc.pid}
-        for pid in below:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        ats.kill_at_once(below)
         self.proc.wait()
         ats.wait_gone(below)
 

@@ -104,8 +104,8 @@ def wrong(what, argv, why):
         ats.until(lambda: why in (last_error(home) or ""), why)
         home.ctl("shutdown", code=0)
         e.wait(ats.TIMEOUT)
-        ats.equal([p for p in ats.find(1, "sleep 1000") if p in home.ours()], [],
-                  "what it started is left")
+        ats.until(lambda: not [p for p in ats.find(1, "sleep 1000") if p in home.ours()],
+                  "what it started ends")
 
 
 for row in WRONG:

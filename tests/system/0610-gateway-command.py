@@ -111,8 +111,7 @@ def _():
         ats.until(lambda: not sleeps(g), "the sleeps end")
         ats.equal(g.call("orphan").text, "now\n")
         ats.until(lambda: not sleeps(g), "the orphan ends")
-        for p in ats.descendants(g.proc.pid):
-            ats.check(ats.alive(p), "a zombie")
+        ats.until(lambda: all(map(ats.alive, ats.descendants(g.proc.pid))), "no zombie")
         g.order("hang")
         ats.until(lambda: sleeps(g), "a sleep")
 
