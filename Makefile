@@ -38,7 +38,7 @@ CFLAGS_release := $(SMALL) -g -D_FORTIFY_SOURCE=2 $(HARDEN)
 CFLAGS_debug := -O0 -g -DATS_DEBUG
 CFLAGS_asan := -O1 -g -DATS_DEBUG -DATS_FAULT -DATS_SANITIZE -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS_fault := -O1 -g -DATS_DEBUG -DATS_FAULT
+CFLAGS_fault := -O0 -g -DATS_DEBUG -DATS_FAULT
 CFLAGS := -std=gnu17 $(WARN) $(CFLAGS_$(VARIANT)) $(if $(DEVELOPER),-Werror)
 LDFLAGS_release := $(if $(filter no,$(TLS)),-Wl$(comma)--gc-sections) -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1
 # common/fault.c stands before the allocator.
@@ -300,7 +300,8 @@ clean:
 
 help:
 	@echo 'make [all]         the programs and libats, in build/'
-	@echo 'make check         unit tests, vectors, corpora, system tests'
+	@echo 'make check         unit tests, vectors, corpora, system tests: quick'
+	@echo 'make check-rest    what check leaves out: other users, all rounds; check-full: both'
 	@echo 'make check-unit    without the system tests; check-system: only those'
 	@echo 'make check-sandbox the sandbox alone; check-contain: only all tries to get out of it'
 	@echo 'make check-packages  Debian packages on an empty Debian, units under systemd (root)'

@@ -61,19 +61,35 @@ include tests/conformance/rules.mk
 .PHONY: check-diff check check-unit check-system check-long check-sandbox check-asan check-fault lint format-check docs static \
 	install uninstall tests faults
 tests: $(UNITS) $(REPLAYS)
-# Faults are two allocations of each process; the longest producers come first. Most of them wait
-# more than they compute. What more than one user or situation is tested in takes turns here, and
-# is tested in all of them with TURNS=0, as CI does. Real containers are a target of their own.
-TURNS ?= 1
+# check: in less than three minutes of two processors. What has several users, situations or kinds
+# is tested in one of them, each test taking the next by turns; what is long is short, or left out
+# (tests/lib/ats_base.py). check-rest is what check leaves out, and check-full both. Faults are two
+# allocations of each process: of the engine in check, of all in the rest. What takes longest
+# comes first. Real containers are a target of their own.
 CONTAINERS := $(wildcard tests/sandbox/091*)
-FIRST := $(wildcard tests/fault/[0-9]*.py tests/system/045* tests/sandbox/061* tests/sandbox/070* \
-	tests/sandbox/010* tests/system/04[01]* tests/sandbox/0905* tests/sandbox/062*)
+SCRIPTS := $(filter-out $(CONTAINERS),$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* \
+	tests/diff/[0-9]*))
+FIRST := $(wildcard tests/fault/[0-9]*.py tests/sandbox/0700* tests/system/0720* tests/system/0611* \
+	tests/system/0761* tests/sandbox/0610* tests/system/045* tests/system/0540* tests/system/04[0-46-9]* \
+	tests/system/0300-h* tests/system/061[0-02-9]* tests/system/0710* tests/system/051* tests/system/052* \
+	tests/sandbox/0[19]* tests/system/0545* tests/system/0505* tests/diff/[0-9]*)
+longest_first = $(filter $(1),$(FIRST)) $(filter-out $(FIRST),$(1))
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+FAULT_SHORT ?= 2
+faulty = $(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) VARIANT=fault BUILD=$(BUILD)/fault-out
+part = ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
+	ATS_FAULT_SHORT=$(FAULT_SHORT) ATS_PART=$(1) tests/run
+FAULT_PY := $(wildcard tests/fault/[0-9]*.py)
+.PHONY: check-rest check-full
 check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
-	$(Q)$(MAKE) --no-print-directory VARIANT=fault BUILD=$(BUILD)/fault-out all examples
-	$(Q)ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
-		ATS_FAULT_SHORT=2 ATS_TURNS=$(TURNS) tests/run $(FIRST) $(filter-out $(FIRST) $(CONTAINERS), \
-		$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* tests/diff/[0-9]*)) \
-		$(UNITS) $(REPLAYS)
+	$(Q)$(faulty) $(BUILD)/fault-out/ats-engine
+	$(Q)$(call part,quick) $(call longest_first,$(SCRIPTS) tests/fault/100-engine.py) $(UNITS) $(REPLAYS)
+check-rest: all $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
+	$(Q)$(faulty) all examples
+	$(Q)$(call part,rest) $(call longest_first,$(SCRIPTS) $(FAULT_PY))
+check-full: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
+	$(Q)$(faulty) all examples
+	$(Q)$(call part,all) $(call longest_first,$(SCRIPTS) $(FAULT_PY)) $(UNITS) $(REPLAYS)
 # The static file in containers that buildah makes and podman runs; as root.
 .PHONY: check-container
 check-container: $(BUILD)/ats-hands

@@ -188,10 +188,10 @@ class Tree:
                 if not line.startswith(b"(")}
 
 
-@ats.test("the files that Grep searches are those that git does not ignore", home=False)
+@toolrun.test("the files that Grep searches are those that git does not ignore")
 def _():
     toolrun.have("git")
-    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(120)
+    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(25, 120)
     files = kept = 0
     with toolrun.Scratch() as base:
         home = os.path.join(base, "home")

@@ -288,11 +288,11 @@ def report(bad, table, asked, same):
         len(table.rows)))
 
 
-@ats.test("Grep finds what ripgrep and git grep find in generated trees", home=False)
+@toolrun.test("Grep finds what ripgrep and git grep find in generated trees")
 def _():
     toolrun.have("rg")
     table, bad, asked, same = Table(), [], 0, 0
-    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(12)
+    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(4, 12)
     tools = toolrun.Tools()
     for seed in range(first, first + count):
         with toolrun.Scratch() as base:
@@ -315,7 +315,7 @@ def _():
         for name in ("common", "hands", "docs", "proto"):
             toolrun.shutil.copytree(os.path.join(ats.TOP, name), os.path.join(base, name))
         os.makedirs(os.path.join(base, ".git"))
-        asked, same = run(table, random.Random(1), toolrun.rounds(12), tools, base, bad.append)
+        asked, same = run(table, random.Random(1), toolrun.rounds(12, 12), tools, base, bad.append)
     tools.close()
     report(bad, table, asked, same)
 

@@ -85,7 +85,7 @@ def against(tool, find):
     """Compares Glob with find(top, pattern)."""
     table, bad, same = Table(), [], 0
     tools = toolrun.Tools()
-    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(6)
+    first, count = int(os.environ.get("ATS_SEED", "0")), toolrun.rounds(2, 6)
     for seed in range(first, first + count):
         with toolrun.Scratch() as base:
             r = random.Random(seed)
@@ -105,13 +105,13 @@ def against(tool, find):
     print("# %d files agree" % same)
 
 
-@ats.test("Glob finds what bash's globstar finds", home=False)
+@toolrun.test("Glob finds what bash's globstar finds")
 def _():
     toolrun.have("bash")
     against("bash", bash)
 
 
-@ats.test("Glob finds what fd finds", home=False)
+@toolrun.test("Glob finds what fd finds")
 def _():
     program = toolrun.have("fdfind", "fd")
     against("fd", lambda top, pattern: fd(program, top, pattern))

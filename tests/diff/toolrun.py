@@ -67,9 +67,14 @@ def have(*names):
     return None
 
 
-def rounds(short):
-    """How many seeds to take: ATS_ROUNDS, or short."""
-    return int(os.environ.get("ATS_ROUNDS", short))
+def rounds(few, more):
+    """How many seeds to take: ATS_ROUNDS, or more, or few in make check. For tests of ours: test()."""
+    return int(os.environ.get("ATS_ROUNDS", ats.rounds(few, more)))
+
+
+def test(name):
+    """Registers a test that takes few rounds in make check, and more in the rest."""
+    return ats.test(name, home=False, long=ats.PARTLY)
 
 
 def put(path, data):

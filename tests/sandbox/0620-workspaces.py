@@ -16,10 +16,10 @@ from box import Box, OTHER_UID, USERS, ats
 WORKER = r"63\d\d\d"     # ids that root gives to workers
 
 
-def places(name):
+def places(name, long=None):
     """A test of a directory of its own, for each user."""
     def register(fn):
-        for uid in ats.some(USERS):
+        for uid in ats.some(USERS, long):
             def run(uid=uid):
                 top = tempfile.mkdtemp(prefix="ats-place-")
                 os.chmod(top, 0o755)
@@ -30,8 +30,8 @@ def places(name):
                     for m in mounted:
                         subprocess.run(["umount", "-l", m], check=False)
                     shutil.rmtree(top, ignore_errors=True)
-            ats.test("%s (uid %d)" % (name, os.geteuid() if uid is None else uid),
-                     home=False)(run)
+            ats.case("%s (uid %d)" % (name, os.geteuid() if uid is None else uid),
+                     run, home=False)
         return fn
     return register
 
@@ -159,7 +159,8 @@ def exchanged(a, b):
         p.stdout.close()
 
 
-@places("a workspace exchanged with a link while a box starts is that workspace or none")
+@places("a workspace exchanged with a link while a box starts is that workspace or none",
+        long=ats.PARTLY)
 def _(uid, top, mounted):
     sub, secret = os.path.join(top, "sub"), os.path.join(top, "secret")
     for d in (sub, secret):
@@ -172,7 +173,7 @@ def _(uid, top, mounted):
     os.symlink(secret, os.path.join(top, "link"))
     refused = 0
     with exchanged(sub, os.path.join(top, "link")):
-        for _ in range(40):
+        for _ in range(ats.rounds(12, 40)):
             try:
                 with Box(uid, ws=sub, options=["min_level=none"]) as b:
                     ats.equal(b.confinement["level"], "namespaces")

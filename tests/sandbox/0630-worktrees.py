@@ -39,8 +39,8 @@ def repositories(name):
                     fn(uid, top)
                 finally:
                     shutil.rmtree(top, ignore_errors=True)
-            ats.test("%s (uid %d)" % (name, os.geteuid() if uid is None else uid),
-                     home=False)(run)
+            ats.case("%s (uid %d)" % (name, os.geteuid() if uid is None else uid),
+                     run, home=False)
         return fn
     return register
 

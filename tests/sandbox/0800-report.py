@@ -20,7 +20,7 @@ def each(name, stages=ALL):
             def run(stage=stage):
                 with stage.box() as b:
                     fn(b, stage.level)
-            ats.test("%s (%s)" % (name, stage.name), home=False)(run)
+            ats.case("%s (%s)" % (name, stage.name), run, home=False)
         return fn
     return register
 

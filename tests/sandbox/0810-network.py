@@ -45,7 +45,7 @@ def each(name, options=()):
             def run(stage=stage):
                 with stage.box(options=options) as b:
                     fn(b, stage)
-            ats.test("%s (%s)" % (name, stage.name), home=False)(run)
+            ats.case("%s (%s)" % (name, stage.name), run, home=False)
         return fn
     return register
 

@@ -55,7 +55,7 @@ def test(name, stages, options=()):
                     os.umask(old)
                 with b, Running(b) as found:
                     look(fn, found, stage, b)
-            ats.test("%s (%s)" % (name, stage.name), home=False)(run)
+            ats.case("%s (%s)" % (name, stage.name), run, home=False)
         return fn
     return register
 

@@ -166,7 +166,8 @@ print("zombies", zombies())
 """
 
 
-@ats.test("1000 double forks leave no zombie, of the command or of a tool", home=False)
+@ats.test("1000 double forks leave no zombie, of the command or of a tool", home=False,
+          long=ats.WHOLLY)
 def _():
     python = shutil.which("python3", path="/usr/bin:/bin")
     if not python:

@@ -16,13 +16,13 @@ KINDS = (("uid+landlock", None, ROOT), ("landlock", OTHER_UID, USER))
 def bare(name, options=()):
     """A test of each kind: fn(box, level)."""
     def register(fn):
-        for level, uid, prefix in KINDS:
+        for level, uid, prefix in ats.some(KINDS):
             def run(level=level, uid=uid, prefix=prefix):
                 if os.geteuid() != 0:
                     ats.skip("needs root to set the stage")
                 with Box(uid, ("min_level=" + level, "limits=check", *options),
                          prefix=prefix) as b:
                     fn(b, level)
-            ats.test("%s (%s)" % (name, level), home=False)(run)
+            ats.case("%s (%s)" % (name, level), run, home=False)
         return fn
     return register

@@ -186,14 +186,14 @@ class Box:
         shutil.rmtree(self.top, ignore_errors=True)
 
 
-def test(name, options=()):
-    """Registers a test of a Box for each user."""
+def test(name, options=(), long=None):
+    """Registers a test of a Box for each user; long: see ats.some()."""
     def register(fn):
-        for uid in ats.some(USERS):
+        for uid in ats.some(USERS, long):
             def run(uid=uid):
                 with Box(uid, options) as b:
                     fn(b)
-            ats.test("%s (%s)" % (name, "uid %d" % (os.geteuid() if uid is None else uid)),
-                     home=False)(run)
+            ats.case("%s (%s)" % (name, "uid %d" % (os.geteuid() if uid is None else uid)),
+                     run, home=False)
         return fn
     return register

@@ -104,6 +104,6 @@ def each(name, only=("namespaces", *BARE), users=False):
                     fn(p)
                 finally:
                     shutil.rmtree(p.top, ignore_errors=True)
-            ats.test("%s (%s)" % (name, what), home=False)(run)
+            ats.case("%s (%s)" % (name, what), run, home=False)
         return fn
     return register

@@ -323,8 +323,12 @@ def _(home):
     b = Brain(home)
     b.bash("kill -9 $PPID; kill -9 -1; echo x")
     ats.equal(ok(b.bash("echo alive")).text, "alive")
-    # a fork bomb runs into the limit of its box
-    r = b.bash("bomb() { bomb | bomb & }; bomb; sleep 2; echo after", timeout=15000)
+
+
+@ats.test("a fork bomb runs into the limit of its box", long=ats.WHOLLY)
+def _(home):
+    b = Brain(home)
+    b.bash("bomb() { bomb | bomb & }; bomb; sleep 2; echo after", timeout=15000)
     ats.equal(ok(b.bash("echo alive")).text, "alive")
 
 

@@ -60,7 +60,10 @@ def each_tool(sdk, home):
 
 
 def revision(version):
-    @ats.test("revision %s: handshake, list, every tool" % version, users=version == REVISIONS[-1])
+    last = version == REVISIONS[-1]
+
+    @ats.test("revision %s: handshake, list, every tool" % version, users=last,
+              long=None if last else ats.WHOLLY)
     def _(home):
         sdk = Sdk(home, version)
         ats.equal(sdk.info["server"]["name"], "agent-tool-server")

@@ -256,12 +256,16 @@ def big_output(home, size):
     ats.check(any("front" in k for k in largest), largest)
 
 
-@ats.test("1 GiB of output, every byte checked, no process over 32 MiB", users=True)
+OUTPUT = ats.rounds(256, 1024)        # MiB
+
+
+@ats.test("%d MiB of output, every byte checked, no process over 32 MiB" % OUTPUT, users=True,
+          long=ats.PARTLY)
 def _(home):
-    big_output(home, 1 << 30)
+    big_output(home, OUTPUT << 20)
 
 
-@ats.test("10 GiB of output, the same")
+@ats.test("10 GiB of output, the same", long=ats.WHOLLY)
 def _(home):
     if not os.environ.get("ATS_LONG"):
         ats.skip("make check-long")

@@ -17,7 +17,7 @@ def big_tree(home):
     """20,000 names of one file; to a search they are 20,000 files."""
     home.write("one", ("x" * 120 + "\n") * 200)
     home.write("small/a", "text\n")
-    for d in range(100):
+    for d in range(ats.rounds(30, 100)):
         os.mkdir(os.path.join(home.ws, "d%d" % d))
         for i in range(200):
             os.link(os.path.join(home.ws, "one"), os.path.join(home.ws, "d%d" % d, "f%d" % i))
@@ -60,7 +60,7 @@ def slowest(peer, call):
     return worst
 
 
-@ats.test("ats/call.cancel ends a search in the middle of a big tree")
+@ats.test("ats/call.cancel ends a search in the middle of a big tree", long=ats.PARTLY)
 def _(home):
     big_tree(home)
     home.start()
@@ -85,7 +85,7 @@ def _(home):
         ats.check(answered < limit and gone < limit, "too late")
 
 
-@ats.test("notifications/cancelled does too, and the next call is answered")
+@ats.test("notifications/cancelled does too, and the next call is answered", long=ats.PARTLY)
 def _(home):
     big_tree(home)
     mcp = home.mcp()

@@ -133,14 +133,20 @@ def hangs(home):
 
 @ats.test("one that floods, one that dies, one that is not there, one that reads nothing")
 def bad_ones(home):
-    with_settings(home, hooks("PreToolUse", ("*", "yes | head -c 3000000; yes >&2 | head -c 1;"
+    with_settings(home, hooks("PreToolUse", ("*", "yes | head -c 3000000;"
                                              "head -c 100000 /dev/zero >&2"),
                               ("*", "kill -9 $$"), ("*", "/no/such/hook"), ("*", "exit 0")))
-    _, (flood, dead, none, quiet) = Rig(home).run(content="x" * 1000000)
-    ats.equal((flood["out"], flood["err"], flood["cut"]), (STDOUT_MAX, STDERR_MAX, True))
+    rig = Rig(home)
+    _, (flood, dead, none, quiet) = rig.run(content="x" * 1000000)
+    ats.equal((flood["exit"], flood["out"], flood["err"], flood["cut"]),
+              ("exit", STDOUT_MAX, STDERR_MAX, True))
     ats.equal((dead["exit"], dead["code"]), ("signal", 9))
     ats.equal((none["exit"], none["code"]), ("exit", 127))
     ats.equal((quiet["exit"], quiet["code"], quiet["out"]), ("exit", 0, 0))
+    with_settings(home, hooks("PreToolUse", ("*", "yes & yes >&2")))
+    _, (endless,) = rig.run(deadline=500)
+    ats.equal((endless["exit"], endless["out"], endless["err"], endless["cut"]),
+              ("timeout", STDOUT_MAX, STDERR_MAX, True))
 
 
 @ats.test("settings that are wrong have no hooks, and a note; a wrong entry is left out alone")

@@ -55,7 +55,7 @@ def on_all(name):
         for kind in ats.some(upgrades.KINDS):
             def run(home, kind=kind):
                 fn(home, upgrades.Place(home, kind))
-            ats.test("%s: %s" % (kind, name))(run)
+            ats.case("%s: %s" % (kind, name), run)
     return register
 
 

@@ -4,6 +4,7 @@
 credential goes, and answers of every kind."""
 import base64
 import contextlib
+import functools
 import gzip
 import http.server
 import json
@@ -24,6 +25,11 @@ from gateway import Gateway
 SECRET = "tok/en+1234567="
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
                        "2mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+
+@functools.lru_cache(maxsize=1)
+def bomb():
+    return gzip.compress(b"\0" * 50000000, 9)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -84,9 +90,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.endless(b"\0" * 65536, 4 << 30, Content_Length=str(4 << 30),
                          Content_Type="application/octet-stream")
         elif path == "/bomb":
-            self.answer(self.server.bomb, "text/plain", Content_Encoding="gzip")
+            self.answer(bomb(), "text/plain", Content_Encoding="gzip")
         elif path == "/bombbin":
-            self.answer(self.server.bomb, "application/zip", Content_Encoding="gzip")
+            self.answer(bomb(), "application/zip", Content_Encoding="gzip")
         elif path == "/gzip":
             self.answer(gzip.compress(b"small"), Content_Encoding="gzip")
         elif path == "/png":
@@ -148,7 +154,6 @@ class Server(http.server.ThreadingHTTPServer):
         self.hanging, self.left = threading.Event(), threading.Event()
         self.location = ""
         self.port = self.server_address[1]
-        self.bomb = gzip.compress(b"\0" * 50000000, 9)
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
         self.thread.start()
 

@@ -44,7 +44,8 @@ def look(home, *target, options=()):
     ats.check("42" in json.dumps(r["content"]), r)
 
 
-@ats.test("through atsctl mcp")
+# Longer than all else: a package of packages, and a program of seconds for each request.
+@ats.test("through atsctl mcp", long=ats.WHOLLY)
 def _(home):
     # the Inspector hands on little of its own environment
     env = [x for k in sorted(home.env) if k.startswith("XDG_")
@@ -52,7 +53,7 @@ def _(home):
     look(home, ats.program("atsctl"), "mcp", "--workspace", home.ws, options=env)
 
 
-@ats.test("over HTTP, with the token and without")
+@ats.test("over HTTP, with the token and without", long=ats.WHOLLY)
 def _(home):
     home.start()
     server = Server(home)

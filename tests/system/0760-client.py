@@ -20,7 +20,7 @@ def each(name, kinds=KINDS):
     """Registers the test once for each library; fn(home, kind)."""
     def register(fn):
         for kind in ats.some(kinds):
-            ats.test("%s: %s" % (kind, name))(lambda home, kind=kind: fn(home, kind))
+            ats.case("%s: %s" % (kind, name), lambda home, kind=kind: fn(home, kind))
         return fn
     return register
 

@@ -129,9 +129,10 @@ for n, name in enumerate(LINKS):
         register(name, how)
 
 
-@ats.test("a call outlives the engine and the sandbox's connection: the answer is the first one's")
+@ats.test("a call outlives the engine and the sandbox's connection: the answer is the first one's",
+          long=ats.PARTLY)
 def _(home):
-    for kind in ats.some(("c", "c-blocking", "js")):
+    for kind in ats.some(("c", "c-blocking", "js"), ats.PARTLY):
         rt = Runtime(home, kind, workspace=home.ws)
         os.mkfifo(os.path.join(home.ws, "go"))
         rt.ask("tool", "Bash", {"command": "echo run >> ran; cat go; echo last"})
@@ -148,9 +149,10 @@ def _(home):
             os.unlink(os.path.join(home.ws, name))
 
 
-@ats.test("a sandbox that is killed in a call: its outcome is unknown, the next one runs")
+@ats.test("a sandbox that is killed in a call: its outcome is unknown, the next one runs",
+          long=ats.PARTLY)
 def _(home):
-    for kind in ats.some(("c", "js")):
+    for kind in ats.some(("c", "js"), ats.PARTLY):
         rt = Runtime(home, kind)
         rt.ask("tool", "Bash", {"command": "echo run >> ran; sleep 1000"})
         ats.until(lambda: os.path.exists(home.ws + "/ran"), "the call runs")
@@ -163,9 +165,10 @@ def _(home):
         os.unlink(os.path.join(home.ws, "ran"))
 
 
-@ats.test("no brain, and none may be started by this address: one line that says why")
+@ats.test("no brain, and none may be started by this address: one line that says why",
+          long=ats.PARTLY)
 def _(home):
-    for kind in ats.some(("c", "js")):
+    for kind in ats.some(("c", "js"), ats.PARTLY):
         rt = Runtime(home, kind, url="exec:nobody")
         code, said = rt.end()
         ats.equal((code, said.count("\n")), (1, 1), said)

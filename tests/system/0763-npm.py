@@ -31,16 +31,20 @@ def run(*argv, **kw):
     return r.stdout.decode()
 
 
-def packed(home):
-    """The folder of a program that has installed the package, from the archive that is published."""
-    need("npm")
+@functools.lru_cache(maxsize=1)
+def archive():
     run("make", "-s", "-C", ats.TOP, "npm", "BUILD=" + ats.BUILD)
     with open(os.path.join(PACKAGE, "package.json"), encoding="utf-8") as f:
         version = json.load(f)["version"]
-    archive = os.path.join(ats.BUILD, "agent-tool-server-%s.tgz" % version)
+    return os.path.join(ats.BUILD, "agent-tool-server-%s.tgz" % version)
+
+
+def packed(home):
+    """The folder of a program that has installed the package, from the archive that is published."""
+    need("npm")
     into = os.path.join(home.dir, "app", "node_modules", "agent-tool-server")
     os.makedirs(into)
-    run("tar", "-xzf", archive, "-C", into, "--strip-components=1")
+    run("tar", "-xzf", archive(), "-C", into, "--strip-components=1")
     return os.path.join(home.dir, "app")
 
 
@@ -80,7 +84,7 @@ def typescript():
     return r.returncode, r.stdout.decode().strip()
 
 
-@ats.test("its types compile, strictly, and refuse what is wrong")
+@ats.test("its types compile, strictly, and refuse what is wrong", long=ats.WHOLLY)
 def _(home):
     need("node")
     code, folder = typescript()

@@ -29,7 +29,7 @@ def dist(tree, out, **env):
         return hashlib.sha256(f.read()).hexdigest()
 
 
-@ats.test("two tarballs of one commit are the same bytes, and hold what git knows")
+@ats.test("two tarballs of one commit are the same bytes, and hold what git knows", long=ats.WHOLLY)
 def _(home):
     if not shutil.which("git") or not os.path.exists(os.path.join(ats.TOP, ".git")):
         ats.skip("no git checkout")
@@ -61,7 +61,8 @@ def sbom(**env):
         return f.read()
 
 
-@ats.test("the SBOM names each library that a program needs, and what the static ones hold", home=False)
+@ats.test("the SBOM names each library that a program needs, and what the static ones hold", home=False,
+          long=ats.WHOLLY)
 def _():
     if not (shutil.which("dpkg-query") and shutil.which("readelf")):
         ats.skip("no dpkg-query or readelf")
