@@ -28,6 +28,7 @@ ATS_NODISCARD int ats_addr_parse(const char *text, struct ats_addr *ret,
  * which is 127.0.0.1), or unix:/PATH. kind is TCP or UNIX, host a number. */
 ATS_NODISCARD int ats_addr_parse_own(const char *text, struct ats_addr *ret,
     struct ats_err *err);
+/* TLS or WSS; WS or WSS. */
 bool ats_addr_has_tls(const struct ats_addr *a);
 bool ats_addr_has_ws(const struct ats_addr *a);
 /* Whoever reads the wire is of this machine: unix, 127.0.0.0/8, ::1, "localhost". */

@@ -24,6 +24,7 @@ struct ats_slice {
 	size_t n;
 };
 
+/* Empty; allocates nothing before the first add. */
 void ats_buf_init(struct ats_buf *b, size_t max_bytes);
 void ats_buf_done(struct ats_buf *b); /* NULL and zeroed structs are fine */
 #define ATS_CLEANUP_BUF __attribute__((cleanup(ats_buf_done)))
@@ -33,12 +34,13 @@ ATS_NODISCARD int ats_buf_add(struct ats_buf *b, const void *p, size_t n);
 ATS_NODISCARD int ats_buf_add_str(struct ats_buf *b, const char *s);
 ATS_NODISCARD int ats_buf_add_char(struct ats_buf *b, char c);
 ATS_NODISCARD int ats_buf_addf(struct ats_buf *b, const char *fmt, ...) ATS_PRINTF(2, 3);
-/* Makes room for n more bytes and gives where they go; commit says how many came. */
+/* Makes room for n more bytes and gives where they go, until the next call; commit says how many
+ * came, n at most. The same errors. */
 ATS_NODISCARD int ats_buf_reserve(struct ats_buf *b, size_t n, char **ret_p);
 void ats_buf_commit(struct ats_buf *b, size_t n);
-void ats_buf_consume(struct ats_buf *b, size_t n);
+void ats_buf_consume(struct ats_buf *b, size_t n);	/* from the front; at most len */
 void ats_buf_reset(struct ats_buf *b);	/* empties, keeps at most 64 KiB allocated */
-void ats_buf_truncate(struct ats_buf *b, size_t len);
+void ats_buf_truncate(struct ats_buf *b, size_t len);	/* keeps the first len, if it has more */
 /* Gives the NUL-terminated content to the caller (returns owned, free()) and empties b.
  * NULL when out of memory. */
 char *ats_buf_steal(struct ats_buf *b, size_t *ret_len);

@@ -64,7 +64,7 @@ void ats_chan_close(struct ats_chan *c, int code, const char *why);
 size_t ats_chan_cut(const struct ats_chan *c, struct ats_frame_head *ret_head);
 /* Microseconds (CLOCK_MONOTONIC) of the last byte that came; for heartbeats. */
 uint64_t ats_chan_last_rx_us(const struct ats_chan *c);
-size_t ats_chan_queued(const struct ats_chan *c);
+size_t ats_chan_queued(const struct ats_chan *c);	/* bytes that the socket has not taken */
 int ats_chan_fd(const struct ats_chan *c);
 
 /* ---- streams: bulk data under credit -------------------------------------------- */
@@ -90,10 +90,11 @@ struct ats_stream *ats_stream_new(struct ats_chan *c, uint64_t call, uint64_t cr
  * read the same pipe. */
 size_t ats_stream_take(struct ats_stream *s, int pipe_fd, size_t max,
     struct ats_chunk *ret_chunk);
-void ats_stream_free(struct ats_stream *s);
+void ats_stream_free(struct ats_stream *s);	/* NULL is fine; half a chunk is sent to its end */
 void ats_stream_ready(struct ats_stream *s);	/* there is data again */
 /* -ATS_E_CREDIT on overflow of 2^63. */
 ATS_NODISCARD int ats_stream_credit(struct ats_stream *s, uint64_t more);
+/* Bytes that may still be sent. */
 uint64_t ats_stream_credit_left(const struct ats_stream *s);
 
 #endif

@@ -67,7 +67,7 @@ void ats_chan_fail(struct ats_chan *c, int code, const char *why);
 /* The peer has closed: sending is over, but frames that it sent before may still be in the
  * socket, and they count. The end of reading ends the channel. */
 void ats_chan_peer_gone(struct ats_chan *c);
-void ats_chan_kick(struct ats_chan *c);
+void ats_chan_kick(struct ats_chan *c);		/* looks what is to be done, after what runs now */
 void ats_chan_again(struct ats_chan *c);	/* a kick at the next turn of the loop */
 /* Writes what the socket takes, the spliced part included. */
 void ats_chan_flush(struct ats_chan *c);

@@ -1,11 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The time, as a number. Limits and pauses are of the first two, which no clock setting moves;
+ * the third is for people and for what outlives the machine's start. */
 #ifndef ATS_COMMON_CLOCK_H
 #define ATS_COMMON_CLOCK_H
 
 #include <stdint.h>
 
 uint64_t ats_clock_us(void);		/* CLOCK_MONOTONIC, microseconds */
-uint64_t ats_clock_ms(void);
+uint64_t ats_clock_ms(void);		/* the same, milliseconds */
 int64_t ats_clock_wall_ms(void);	/* CLOCK_REALTIME, milliseconds since 1970 */
 
 #endif

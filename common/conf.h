@@ -50,6 +50,7 @@ struct ats_conf_argvs {
  * failure nothing in out is left to free; -ATS_E_CONFIG, _JSON, _UTF8 or _NOMEM. */
 ATS_NODISCARD int ats_conf_parse(const struct ats_conf_row *rows, size_t nrows, void *out,
     const char *name, const char *text, size_t len, struct ats_err *err);
+/* Frees what the rows own in out, which stays usable for another parse. */
 void ats_conf_done(const struct ats_conf_row *rows, size_t nrows, void *out);
 
 #endif

@@ -36,6 +36,7 @@ int ats_err_wrap(struct ats_err *err, const char *fmt, ...) ATS_PRINTF(2, 3);
 /* Wire name and English text of a code (either sign); never NULL. Valid for ever. */
 const char *ats_err_name(int code);
 const char *ats_err_text(int code);
+/* By its row: the same call may succeed later. */
 bool ats_err_retryable(int code);
 /* The code of a wire name, or ATS_E_PROTO. */
 int ats_err_from_name(const char *wire);

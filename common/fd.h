@@ -14,7 +14,7 @@
 
 void ats_fd_close(int *fd);	/* closes if >= 0 and sets -1; keeps errno */
 #define ATS_CLEANUP_FD __attribute__((cleanup(ats_fd_close)))
-int ats_steal_fd(int *fd);
+int ats_steal_fd(int *fd);	/* hands it over: sets -1, returns what it was */
 
 /* Blocking, restarted on EINTR. 0 or -ATS_E_SYS / -ATS_E_EOF / -ATS_E_NOSPC. */
 ATS_NODISCARD int ats_fd_read_all(int fd, void *p, size_t n);
@@ -22,10 +22,12 @@ ATS_NODISCARD int ats_fd_write_all(int fd, const void *p, size_t n);
 /* Restarted on EINTR: like read/write/recv otherwise; these are the fault points of tests. */
 ssize_t ats_fd_read(int fd, void *p, size_t n);
 ssize_t ats_fd_write(int fd, const void *p, size_t n);
-/* Reads a small file whole (returns owned, NUL-terminated). */
+/* Reads a small regular file whole (returns owned, NUL-terminated). -ATS_E_NOTFILE, -ATS_E_TOOBIG,
+ * -ATS_E_NOMEM, or what ats_err_sys makes of the system's. */
 ATS_NODISCARD int ats_fd_slurp(int dirfd, const char *path, size_t max_bytes,
     char **ret_text, size_t *ret_len, struct ats_err *err);
 
+/* O_NONBLOCK of its description, which others may share; FD_CLOEXEC. 0 or -ATS_E_SYS with errno. */
 ATS_NODISCARD int ats_fd_nonblock(int fd, bool on);
 ATS_NODISCARD int ats_fd_cloexec(int fd, bool on);
 /* Lets a whole answer of usual size stand in what is written to, a socket or a pipe, so that its
@@ -37,6 +39,7 @@ ATS_NODISCARD int ats_fd_memory(const char *name, const void *p, size_t n);
 /* Moves *fd, unless it is there, to a number of at least min, close-on-exec; the old one is closed
  * in any case. -ATS_E_SYS with errno, and *fd is -1. */
 ATS_NODISCARD int ats_fd_raise(int *fd, int min);
+/* 0 or -ATS_E_SYS with errno; both ends are owned. */
 ATS_NODISCARD int ats_fd_pipe(int ret_fds[2], int flags);	/* O_CLOEXEC is added */
 ATS_NODISCARD int ats_fd_socketpair(int type, int ret_fds[2]);	/* AF_UNIX, CLOEXEC */
 
@@ -53,8 +56,10 @@ ATS_NODISCARD ssize_t ats_fd_recv(int sock, void *p, size_t n, int *ret_fds,
  * replaces a stale socket file, but the caller must hold the lock that proves it stale. */
 ATS_NODISCARD int ats_fd_unix_listen(const char *path, int type, unsigned mode, int *ret_fd,
     struct ats_err *err);
+/* Blocks until the listener has room. Returns owned, CLOEXEC; errors as ats_err_sys has them. */
 ATS_NODISCARD int ats_fd_unix_connect(const char *path, int type, int *ret_fd,
     struct ats_err *err);
+/* Who connected (SO_PEERCRED: as it was then); each may be NULL. 0 or -ATS_E_SYS. */
 ATS_NODISCARD int ats_fd_peer(int sock, uid_t *ret_uid, gid_t *ret_gid, pid_t *ret_pid);
 /* Whether a pipe is empty and nobody can write to it any more. Empty alone is not the end:
  * others may read it, too. */

@@ -29,6 +29,7 @@ struct ats_frame {
 	size_t payload_n;	/* ... the first bytes were spliced away */
 };
 
+/* payload_len is not written: it follows from the two others. */
 void ats_frame_head_put(
     const struct ats_frame_head *h, unsigned char out[ATS_FRAME_HEAD]);
 /* -ATS_E_PROTO (lengths that contradict, reserved bits), -ATS_E_TOOBIG, or 0. */

@@ -47,6 +47,7 @@ bool ats_json_next(struct ats_json_iter *it, struct ats_slice *ret_key,
     struct ats_json_val *ret_val);
 struct ats_json_val ats_json_value(struct ats_slice raw); /* classify one value's text */
 enum ats_json_type ats_json_type(struct ats_slice raw);	/* its type alone: a look at one byte */
+/* However the key is escaped. name is UTF-8. */
 bool ats_json_key_is(struct ats_slice key, const char *name);
 /* Decodes the escape at p (a backslash of scanned text that ends at end) to 1-4 bytes;
  * returns the place after it (after both halves of a surrogate pair). */
@@ -78,6 +79,7 @@ struct ats_json_w {
 	uint64_t array;		/* private: bit per depth, array or object */
 	unsigned depth;
 };
+/* What w writes is appended to out. */
 void ats_json_w_init(struct ats_json_w *w, struct ats_buf *out);
 void ats_json_w_object(struct ats_json_w *w, const char *key);
 void ats_json_w_array(struct ats_json_w *w, const char *key);
@@ -105,16 +107,17 @@ ATS_NODISCARD int ats_json_uncomment(struct ats_buf *out, const char *s, size_t 
 /* Returns owned (ats_json_tree_free). comments: allow C and // comments. */
 ATS_NODISCARD int ats_json_tree(const char *s, size_t n, bool comments,
     struct json_object **ret_tree, struct ats_err *err);
-void ats_json_tree_free(struct json_object *tree);
+void ats_json_tree_free(struct json_object *tree);	/* NULL is fine */
 /* Pretty text, valid until the tree is freed or printed again. */
 const char *ats_json_tree_text(struct json_object *tree);
 
 /* ---- UTF-8 ----------------------------------------------------------------------- */
 /* Length of the valid sequence at s (1-4), or 0 if invalid or cut. */
 unsigned ats_utf8_seq(const char *s, size_t n);
+/* The whole. */
 bool ats_utf8_valid(const char *s, size_t n);
-/* True when the bytes end in the middle of a sequence that may still become valid. */
-size_t ats_utf8_cut_tail(const char *s, size_t n); /* bytes of an incomplete last char */
+/* How many bytes at the end are the begin of a sequence that may still become valid. */
+size_t ats_utf8_cut_tail(const char *s, size_t n);
 /* Appends a valid UTF-8 copy, U+FFFD for each invalid byte run as WHATWG says. */
 ATS_NODISCARD int ats_utf8_repair(struct ats_buf *out, const char *s, size_t n);
 /* The same of a name within a text, one line that no terminal obeys: control characters (C1 too)

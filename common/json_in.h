@@ -110,6 +110,7 @@ void ats_json_names_init(struct ats_json_names *nm, const char *s, size_t len);
  * -ATS_E_EXISTS when the object has it already. */
 ATS_NODISCARD int ats_json_names_add(
     struct ats_json_names *nm, uint32_t first, size_t off, size_t len);
+/* Its object has ended: forgets the names from v[first] on. */
 void ats_json_names_drop(struct ats_json_names *nm, uint32_t first);
 
 #endif

@@ -15,7 +15,9 @@ enum ats_log_level { ATS_LOG_ERROR, ATS_LOG_WARN, ATS_LOG_INFO, ATS_LOG_DEBUG };
 
 /* proc is borrowed for ever ("vault", "engine", "front" ...). fd is borrowed. */
 void ats_log_init(const char *proc, enum ats_log_level level, int fd);
+/* Lines below this level are left out. */
 void ats_log_level_set(enum ats_log_level level);
+/* "error", "warn", "info" or "debug"; else -ATS_E_INVAL. */
 ATS_NODISCARD int ats_log_level_parse(const char *name, enum ats_log_level *ret_level);
 /* msg becomes msg="..." (escaped); fields is a format of ats_logfmt_fields, e.g.
  * ats_log(ATS_LOG_WARN, "link closed", "sandbox=%s code=%s", id, name), or NULL. */

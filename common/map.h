@@ -13,11 +13,12 @@
 
 struct ats_map;
 struct ats_map *ats_map_new(size_t max_entries);	/* returns owned or NULL */
-void ats_map_free(struct ats_map *m);
+void ats_map_free(struct ats_map *m);			/* NULL is fine; values stay */
 /* -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_EXISTS. */
 ATS_NODISCARD int ats_map_put(struct ats_map *m, uint64_t key, void *value);
 void *ats_map_get(const struct ats_map *m, uint64_t key);	/* NULL if absent */
 void *ats_map_del(struct ats_map *m, uint64_t key);		/* the value or NULL */
+/* The same three with a string for a key. */
 ATS_NODISCARD int ats_map_put_str(struct ats_map *m, const char *key, void *value);
 void *ats_map_get_str(const struct ats_map *m, const char *key);
 void *ats_map_del_str(struct ats_map *m, const char *key);

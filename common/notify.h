@@ -18,6 +18,6 @@ struct ats_notify {
 void ats_notify_open(struct ats_notify *ret);
 /* Sends one line, such as "READY=1\n". Never blocks; what the manager does not take is lost. */
 void ats_notify_say(const struct ats_notify *n, const char *line);
-void ats_notify_close(struct ats_notify *n);
+void ats_notify_close(struct ats_notify *n);	/* then nothing more is said; again is fine */
 
 #endif

@@ -29,14 +29,17 @@ const char *ats_path_below(const char *dir, const char *path);
 ATS_NODISCARD int ats_path_open_beneath(
     int dirfd, const char *rel, int flags, mode_t mode, struct ats_err *err);
 
-/* The places of ARCHITECTURE's decision 15. Env is read by atsctl and by ats-brain's main
- * only. runtime: $XDG_RUNTIME_DIR/ats, /run/user/UID/ats, /tmp/ats-UID. */
+/* Where brain's own files are. runtime: $XDG_RUNTIME_DIR/ats, /run/user/UID/ats, /tmp/ats-UID;
+ * config: $XDG_CONFIG_HOME/ats or ~/.config/ats; state: $XDG_STATE_HOME/ats or
+ * ~/.local/state/ats. */
 struct ats_places {
 	char runtime[ATS_PATH_MAX];
 	char config[ATS_PATH_MAX];	/* directory, holds brain.json */
 	char state[ATS_PATH_MAX];
 	bool system;			/* a brain's for all users of a machine */
 };
+/* From the environment, which is why only programs that a user starts call it. A negative code
+ * with what is missing; *ret is then filled in part. */
 ATS_NODISCARD int ats_places_find(struct ats_places *ret, struct ats_err *err);
 /* Those of a brain for all users of a machine: /run/ats, /etc/ats, /var/lib/ats. */
 void ats_places_system(struct ats_places *ret);

@@ -28,7 +28,7 @@ struct ats_tls_plan {
 /* Borrows all during the call. -ATS_E_INVAL, -ATS_E_UNAVAILABLE, -ATS_E_NOMEM. */
 ATS_NODISCARD int ats_tls_new(const struct ats_tls_plan *plan, struct ats_tls **ret,
     struct ats_err *err);
-void ats_tls_free(struct ats_tls *t);
+void ats_tls_free(struct ats_tls *t);		/* NULL is fine; no wire may use it any more */
 /* The pin of what ats_tls_new makes of a seed. */
 ATS_NODISCARD int ats_tls_seed_pin(const unsigned char seed[ATS_TLS_SEED],
     unsigned char ret_pin[ATS_TLS_PIN], struct ats_err *err);

@@ -50,6 +50,7 @@ struct ats_ws_in {
 	const char *why;		/* then; valid for ever */
 };
 
+/* The start of a connection; allocates nothing. server: the role of this side. */
 void ats_ws_in_init(struct ats_ws_in *in, bool server);
 /* Decodes n bytes in place, all of them: the messages' bytes stand at buf then, their number is
  * returned. After bad or closed was set what comes is ignored. */
@@ -83,6 +84,7 @@ int ats_ws_encode(struct ats_ws_out *o, const unsigned char *src, size_t n, unsi
 /* ---- opening handshake (ws_http.c) ------------------------------------------------------- */
 /* 16 bytes as the text of Sec-WebSocket-Key. */
 void ats_ws_key(const unsigned char bytes[16], char ret_key[ATS_WS_KEY]);
+/* Sec-WebSocket-Accept for such a key (RFC 6455, 4.2.2). */
 void ats_ws_accept(const char *key, char ret_accept[ATS_WS_ACCEPT]);
 /* Length of the text, or -ATS_E_TOOBIG. port 0: none is said. */
 int ats_ws_request(char *out, size_t size, const char *host, unsigned port, const char *path,
@@ -92,6 +94,7 @@ int ats_ws_response(char *out, size_t size, int status, const char *accept);
 /* A head as ats_http_head_end found it. 0, or -ATS_E_PROTO with the status to answer. */
 ATS_NODISCARD int ats_ws_check_request(const char *head, size_t n, const char *path,
     char ret_accept[ATS_WS_ACCEPT], int *ret_status, struct ats_err *err);
+/* key: what was asked with. 0 or -ATS_E_PROTO with the reason. */
 ATS_NODISCARD int ats_ws_check_response(const char *head, size_t n, const char *key,
     struct ats_err *err);
 

@@ -110,7 +110,7 @@ struct ats_gw_config {
  * -ATS_E_CONFIG with "gateways.NAME.KEY: what is wrong and what to do", -ATS_E_NOMEM. */
 ATS_NODISCARD int ats_gw_config_read(struct ats_gw_config *ret, const char *name,
     struct ats_slice object, struct ats_err *err);
-void ats_gw_config_done(struct ats_gw_config *c);
+void ats_gw_config_done(struct ats_gw_config *c);	/* zeroed ones are fine */
 /* Whether name can be one of a gateway: [a-z][a-z0-9_-]*, without "__", not reserved. */
 ATS_NODISCARD int ats_gw_check_name(const char *name, struct ats_err *err);
 /* The tool of this name, or NULL. */

@@ -24,11 +24,14 @@ struct ats_gw_key {
 /* "WHERE.KEY: text". Returns -ATS_E_CONFIG. */
 int ats_gw_wrong(const struct ats_gw_in *in, const char *key, const char *fmt, ...)
     ATS_PRINTF(3, 4);
+/* "WHERE: out of memory". Returns -ATS_E_NOMEM. */
 int ats_gw_nomem(const struct ats_gw_in *in);
 /* Fills base by the rows; a member that has no row for this kind is an error. */
 ATS_NODISCARD int ats_gw_read(const struct ats_gw_in *in, const struct ats_gw_key *rows, size_t n,
     struct ats_slice object, void *base);
 
+/* Rows' take functions: each judges v and fills to, whose type is said, owned by what is filled.
+ * 0, -ATS_E_CONFIG with the text, -ATS_E_NOMEM. */
 int ats_gw_take_str(const struct ats_gw_in *in, const char *key, const struct ats_json_val *v,
     void *to);			/* char *: not empty, no control characters */
 int ats_gw_take_path(const struct ats_gw_in *in, const char *key, const struct ats_json_val *v,
@@ -76,6 +79,7 @@ void ats_gw_template_done(struct ats_gw_template *t);
 /* The text of a path holds only what may stand in one. */
 ATS_NODISCARD int ats_gw_check_path(const struct ats_gw_in *in, const char *key,
     const struct ats_gw_template *t);
+/* An argument of that name stands in it. */
 bool ats_gw_template_has(const struct ats_gw_template *t, const char *arg);
 
 #endif

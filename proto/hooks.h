@@ -59,7 +59,7 @@ struct ats_hooks {
  * a negative return it is as ats_hooks_done leaves it. -ATS_E_CONFIG, -ATS_E_NOMEM. */
 ATS_NODISCARD int ats_hooks_read(struct ats_hooks *ret, const char *where, struct ats_slice object,
     bool strict, struct ats_err *err);
-void ats_hooks_done(struct ats_hooks *h);
+void ats_hooks_done(struct ats_hooks *h);	/* zeroed ones are fine */
 
 /* ---- matchers (hook_match.c) -------------------------------------------------------------- */
 /* Whether it can be one. -ATS_E_INVAL with the place. */
@@ -88,6 +88,7 @@ struct ats_hook_output {
 ATS_NODISCARD int ats_hook_output_read(enum ats_hook_event event, const char *text, size_t n,
     struct ats_hook_output *ret, struct ats_err *err);
 void ats_hook_output_done(struct ats_hook_output *o);
+/* "none", "allow", "ask" or "deny". */
 const char *ats_hook_decision_name(enum ats_hook_decision d);
 
 /* Rows of hooks.def, for tests and docs. */

@@ -87,6 +87,7 @@ struct ats_frame_row {
 extern const struct ats_frame_row ats_frame_rows[ATS_FRAME_COUNT];
 /* The row of a type and kind, or NULL. */
 const struct ats_frame_row *ats_frame_row_find(uint8_t type, uint8_t kind);
+/* row is one of ats_frame_rows. */
 enum ats_frame_id ats_frame_row_id(const struct ats_frame_row *row);
 /* The gate: direction, state, size, before JSON. from: who the peer is. 0 or -ATS_E_*. */
 ATS_NODISCARD int ats_frame_gate(const struct ats_frame_head *h, enum ats_from peer,

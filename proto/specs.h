@@ -38,6 +38,7 @@ void ats_specs_done(struct ats_specs *s);	/* zeroed ones are fine */
 const struct ats_spec *ats_specs_find(const struct ats_specs *s, const char *name);
 /* Appends them as a file has them, each of kind "callback" but those of kind client. */
 ATS_NODISCARD int ats_specs_write(struct ats_buf *out, const struct ats_specs *s);
+/* The same tools with the same members, in the same order. */
 bool ats_specs_equal(const struct ats_specs *a, const struct ats_specs *b);
 
 #endif

@@ -49,6 +49,7 @@ extern const struct ats_tool_alias ats_tool_aliases[];
 const struct ats_tool_row *ats_tool_find(const char *name);
 /* The tool that a mistyped name may mean, without regard to case; NULL if none is near. */
 const struct ats_tool_row *ats_tool_nearest(const char *name);
+/* row is one of ats_tool_rows. */
 enum ats_tool_id ats_tool_id(const struct ats_tool_row *row);
 /* Appends the JSON Schema of the input (draft 2020-12 subset, additionalProperties false). */
 ATS_NODISCARD int ats_tool_schema(const struct ats_tool_row *row, struct ats_buf *out);

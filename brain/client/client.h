@@ -65,15 +65,18 @@ struct ats {
 };
 
 /* ---- open.c: a session found or made, the door, the first answers ---------------------- */
+/* Starts the opener, atsctl; the state says what is waited for. */
 void open_begin(struct ats *a);
 void open_on_said(struct ats *a);	/* the opener's pipe is readable */
-void open_connect(struct ats *a);
+void open_connect(struct ats *a);	/* to the door; again in a moment when it has no room */
 /* An answer that may be one of the first two. */
 void open_take(struct ats *a, uint64_t nr, struct ats_slice result, struct ats_slice error);
+/* Has atsctl close the session, and waits for nothing. */
 void open_close_session(struct ats *a);
 /* ---- session.c ------------------------------------------------------------------------ */
 /* Makes ats_fd readable after so many ms (0: at once). */
 void client_wake(struct ats *a, unsigned ms);
+/* epoll_ctl(2) by op, of what ats_fd stands for. False: it failed. */
 bool client_watch(struct ats *a, int op, int fd, uint32_t events);
 void client_close(struct ats *a, int *fd);	/* one that is watched, perhaps */
 /* The session is lost for good: every call is answered. err may be &a->why. */
@@ -83,6 +86,7 @@ void client_lost(struct ats *a, const char *why);
 /* ---- calls.c --------------------------------------------------------------------------- */
 /* Gives the connection what it has room for, and writes. */
 void calls_pump(struct ats *a);
+/* The door's socket has something: answers are given, or the connection is lost. */
 void calls_on_readable(struct ats *a);
 /* The connection is gone: what was given to it is to be given again, or has had its tries. */
 void calls_unsent(struct ats *a);

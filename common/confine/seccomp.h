@@ -64,7 +64,7 @@ ATS_NODISCARD int ats_seccomp_build(const struct ats_seccomp_table *const *table
  * has the default for the rest; -ATS_E_CONFINE otherwise. */
 ATS_NODISCARD int ats_seccomp_check(const struct ats_seccomp_table *const *tables,
     size_t ntables, const struct ats_seccomp_prog *p, struct ats_err *err);
-void ats_seccomp_done(struct ats_seccomp_prog *p);
+void ats_seccomp_done(struct ats_seccomp_prog *p);	/* frees; a loaded filter stays */
 /* The filter as libseccomp's readable text; returns owned in *ret_text. */
 ATS_NODISCARD int ats_seccomp_text(const struct ats_seccomp_table *const *tables,
     size_t ntables, char **ret_text, struct ats_err *err);

@@ -31,6 +31,7 @@ ATS_NODISCARD int change_load(struct change *c, struct ats_err *err);
 /* After change_load: -ATS_E_NOT_READ, or -ATS_E_CHANGED when the content is not what the
  * session last saw. */
 ATS_NODISCARD int change_check_seen(const struct change *c, struct ats_err *err);
+/* The content is what the session last saw; where that was a part: its size and time are. */
 bool change_is_as_seen(const struct change *c);
 /* Makes parents, replaces the content and records the new read-state in out. Refused in a
  * check. */

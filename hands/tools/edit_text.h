@@ -11,6 +11,7 @@ struct edit_step {
 	struct ats_slice old, with;	/* borrowed; a BOM that both begin with is left out */
 	bool all;
 };
+/* Borrows both. */
 struct edit_step edit_step_make(const char *old, const char *with, bool all);
 
 struct edit_text {
@@ -27,6 +28,8 @@ struct edit_text {
 };
 /* edit_text_done in any case. c may have no content: the text is empty then. */
 ATS_NODISCARD int edit_text_open(struct edit_text *t, struct change *c, struct ats_err *err);
+/* One step more. What goes wrong is said to the model: not found, not alone, changes nothing, too
+ * large. */
 ATS_NODISCARD int edit_text_apply(
     struct edit_text *t, const struct edit_step *step, struct ats_err *err);
 /* Writes the text in the encoding of the file. */

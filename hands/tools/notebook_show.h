@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How Read shows a notebook. */
 #ifndef ATS_HANDS_TOOLS_NOTEBOOK_SHOW_H
 #define ATS_HANDS_TOOLS_NOTEBOOK_SHOW_H
 

@@ -37,6 +37,7 @@ struct read_page {
 	bool has_more;		/* there is more in the file */
 	char held[4 * READ_LINE_MAX + 8];	/* the start of a line whose end is still to come */
 };
+/* out is borrowed; from and limit count lines, from 1. */
 void read_page_init(struct read_page *p, struct ats_buf *out, uint64_t file_size,
     uint64_t from, uint64_t limit);
 /* Adds the next bytes of the file; last: there are no more. 0 or -ATS_E_NOMEM. */

@@ -78,8 +78,9 @@ struct tool {
 };
 extern const struct tool *const tool_registry[ATS_TOOL_COUNT]; /* NULL: not a worker's tool */
 
+/* Empty; max_text caps the text, in bytes. */
 void tool_result_init(struct tool_result *r, size_t max_text);
-void tool_result_done(struct tool_result *r);
+void tool_result_done(struct tool_result *r);	/* frees it, a document to render too */
 /* Sets is_error, code and the text. Returns 0. */
 int tool_fail(struct tool_result *r, int code, const char *fmt, ...) ATS_PRINTF(3, 4);
 /* Content in several blocks: what was added to text since the last one becomes a block, of
