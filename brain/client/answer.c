@@ -85,7 +85,8 @@ from_error(enum call_kind kind, struct ats_slice error, struct ats_buf *text, ch
 		take_code(v.raw, code);
 	/* Of what acts, those say that it may have. */
 	if (kind != CALL_VALIDATE &&
-	    (strcmp(code, "sandbox_lost") == 0 || strcmp(code, "timeout") == 0 ||
+	    (strcmp(code, "sandbox_lost") == 0 || strcmp(code, "gateway_lost") == 0 ||
+	        strcmp(code, "timeout") == 0 ||
 	        (kind == CALL_HOOK && strcmp(code, "cancelled") == 0)))
 		ret->end = ATS_UNKNOWN;
 	return ats_json_get(error, "message", &v) && v.type == ATS_JSON_STRING ?

@@ -181,8 +181,8 @@ call_resumed_lost(struct call *c)
 {
 	c->lost = true;
 	if (c->gateway != NULL) {
-		call_finish_unknown(c, ATS_E_LOST, "the engine was restarted while it was asked "
-		    "for or ran, and nobody knows of it now");
+		call_finish_unknown(c, ATS_E_GATEWAY_LOST, "the engine was restarted while it was "
+		    "asked for or ran, and nobody knows of it now");
 		return;
 	}
 	if (c->tool == NULL || c->tool->class != ATS_CLASS_CHECKED ||

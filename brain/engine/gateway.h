@@ -133,6 +133,8 @@ void gateway_resume_settle(struct calls *t);
 void gateway_ack(struct call *c);
 /* The link of this generation, or an older one, is gone. */
 void gateway_lost(struct engine *e, const char *gateway, uint64_t generation);
+/* The vault is gone, and this engine will be: what is known of each call goes into the journal. */
+void gateway_vault_gone(struct engine *e);
 /* How a call stands: "asked", "waiting" or "running". */
 const char *gateway_state_name(const struct call *c);
 /* Calls of this uid that wait for a person; of all. */

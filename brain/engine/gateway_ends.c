@@ -14,6 +14,7 @@
 #include "brain/engine/observe.h"
 #include "brain/engine/hooks.h"
 #include "brain/engine/sessions.h"
+#include "brain/engine/store.h"
 #include "brain/engine/vault_link.h"
 #include "common/clock.h"
 #include "common/digest.h"
@@ -185,9 +186,9 @@ lost(struct call *c, const char *why)
 	} else if (c->cancelled && pure) {
 		call_fail_stopped(c);
 	} else if (!pure) {
-		call_finish_unknown(c, ATS_E_LOST, why);
+		call_finish_unknown(c, ATS_E_GATEWAY_LOST, why);
 	} else if (c->session == NULL || c->attempt >= c->e->set.retry_limit) {
-		call_fail(c, OUTCOME_DONE, ATS_E_LOST, "%s, %u times while this ran. It only "
+		call_fail(c, OUTCOME_DONE, ATS_E_GATEWAY_LOST, "%s, %u times while this ran. It only "
 		    "reads: nothing was changed", why, c->attempt + 1);
 	} else {
 		ask_again(c);
@@ -200,7 +201,7 @@ on_refused(struct call *c, int code, const char *text)
 	struct asked *a = c->asked;
 	const char *own = c->timed_out ? "timed out" : "cancelled";
 
-	if (c->gateway != NULL && code == ATS_E_LOST) {
+	if (c->gateway != NULL && (code == ATS_E_LOST || code == ATS_E_GATEWAY_LOST)) {
 		/* A result may lie in the link still: its end decides. */
 		if (a->state != ASKED_STARTED || !gateway_links_open(c->e->gateways,
 		    c->gateway->gateway, a->generation))
@@ -265,6 +266,29 @@ gateway_lost(struct engine *e, const char *gateway, uint64_t generation)
 		    c->asked->state != ASKED_STARTED || c->asked->generation > generation)
 			continue;
 		lost(c, "its gateway ended");
+		pos = 0;	/* the map has changed */
+	}
+}
+
+/* The vault says that a call is started before its gateway gets the order, and all that it said has
+ * been read: what it did not say so of has not begun, and is as if it had never been asked for. The
+ * others end with their gateways, whose process is of the same brain. */
+void
+gateway_vault_gone(struct engine *e)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	while ((c = calls_each(e->calls, &pos)) != NULL) {
+		if (c->gateway == NULL || c->state != CALL_ASKED || !c->journaled || c->abandoned)
+			continue;
+		if (c->asked->state != ASKED_STARTED && c->asked->early == NULL) {
+			if (store_call_drop(e->store, c->id, NULL) == 0)
+				c->journaled = false;
+			continue;
+		}
+		call_finish_unknown(c, ATS_E_GATEWAY_LOST, "it had been given to its gateway, "
+		    "with these arguments, and brain ended while it ran");
 		pos = 0;	/* the map has changed */
 	}
 }

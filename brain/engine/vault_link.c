@@ -223,6 +223,7 @@ stop(struct vault_link *v, const char *why)
 {
 	ats_log(ATS_LOG_INFO, "the vault's socket ended", "why=\"%s\"", why);
 	(void)event_del(v->readable);
+	gateway_vault_gone(v->e);
 	v->e->stopping = true;
 	(void)event_base_loopbreak(v->e->base);
 }

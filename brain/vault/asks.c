@@ -233,8 +233,8 @@ asks_gateway_lost(struct gateway *g)
 		if (a->gateway != g)
 			continue;
 		if (a->state == ASK_ORDERED) {
-			note(v, a, "ended", "unknown", ATS_E_LOST, NULL);
-			end_refused(v, a, ATS_E_LOST, "its gateway ended while it ran");
+			note(v, a, "ended", "unknown", ATS_E_GATEWAY_LOST, NULL);
+			end_refused(v, a, ATS_E_GATEWAY_LOST, "its gateway ended while it ran");
 		} else if (a->state == ASK_STARTED) {
 			note(v, a, "not_started", "not_started", ATS_E_NOT_STARTED, NULL);
 			end_refused(v, a, ATS_E_NOT_STARTED, "It was not started: its gateway "

@@ -398,7 +398,7 @@ def _(home):
     e.heard()
     g.link.close()
     r = d.answer(i)["result"]
-    ats.equal((r["outcome"], r["code"]), ("unknown", "sandbox_lost"))
+    ats.equal((r["outcome"], r["code"]), ("unknown", "gateway_lost"))
     ats.contains(text({"result": r}), "its gateway ended. It may have run in part or to its end; "
                  "it was not run again.")
     again, args, _ = g.asked("log")
@@ -420,7 +420,7 @@ def _(home):
         g.link.close()
         g.connect()
     r = d.answer(i)["result"]
-    ats.equal((r["is_error"], r["code"]), (True, "sandbox_lost"))
+    ats.equal((r["is_error"], r["code"]), (True, "gateway_lost"))
 
 
 @ats.test("the vault says that the gateway is gone: a result in the link counts still")
@@ -472,7 +472,7 @@ def _(home):
     ats.equal(text(d.answer(answers["kept"])), "kept")
     ats.equal(d.answer(answers["refused"])["result"]["code"], "denied")
     r = d.answer(answers["unknown"])["result"]
-    ats.equal((r["outcome"], r["code"]), ("unknown", "sandbox_lost"))
+    ats.equal((r["outcome"], r["code"]), ("unknown", "gateway_lost"))
     ats.contains(text({"result": r}), "nobody knows of it now")
     g.result(ids["runs"], "ran on")
     ats.equal(text(d.answer(answers["runs"])), "ran on")
@@ -500,6 +500,29 @@ def _(home):
     g.tell()
     e.heard()
     ats.equal(d.answer(send(d, call_id="k"))["result"]["outcome"], "unknown")
+
+
+@ats.test("the vault dies: what it had not said to be started is asked anew, what it had is unknown")
+def _(home):
+    e, s, d, g = up(home)
+    e.heard()
+    for key in ("asked", "waits", "runs"):
+        send(d, call_id=key)
+    asked, waits, runs = (g.asked("push")[0] for _ in range(3))
+    g.waits(waits)
+    g.started(runs)
+    e.vault.close()                     # all of it has been read by then, or is there to be read
+    e.proc.wait(ats.TIMEOUT)
+    e.start()
+    g.tell()
+    e.heard()
+    d = e.door(s, "nonce")
+    r = d.answer(send(d, call_id="runs"))["result"]
+    ats.equal((r["outcome"], r["code"]), ("unknown", "gateway_lost"))
+    ats.contains(text({"result": r}), "given to its gateway, with these arguments, and brain ended")
+    for key, old in (("asked", asked), ("waits", waits)):
+        send(d, call_id=key)
+        ats.check(g.asked("push")[0] not in (asked, waits, runs), key)
 
 
 @ats.test("a session that is closed takes its calls with it")

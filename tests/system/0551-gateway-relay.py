@@ -140,7 +140,7 @@ def _(home):
         ask(h, n, session=session)
     got = {f.call: (f.json["outcome"], f.json["code"]) for f in
            (h.expect("result") for _ in range(3))}
-    ats.equal(got, {1: ("unknown", "sandbox_lost"), 2: ("unknown", "unknown_id"),
+    ats.equal(got, {1: ("unknown", "gateway_lost"), 2: ("unknown", "unknown_id"),
                     3: ("not_started", "unknown_tool")})
 
 

@@ -72,7 +72,7 @@ def _(home):
         i, call = start(d, g)
         breach(call)
         r = d.answer(i)["result"]
-        ats.equal((name, r["outcome"], r["code"]), (name, "unknown", "sandbox_lost"))
+        ats.equal((name, r["outcome"], r["code"]), (name, "unknown", "gateway_lost"))
         ats.equal((name, e.expect("GATEWAY_BROKEN")), (name, ["git", g.generation]))
         g.gone()
         g.refused(call, "sandbox_lost", "it ended")

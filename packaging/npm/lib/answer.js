@@ -21,7 +21,7 @@ function fromError(kind, error) {
   const number = member(error, 'code');
   const code = codeOf(member(error, 'data')) || (number === -32601 ? 'unknown_method' :
     number === -32602 ? 'bad_field' : typeof number === 'number' ? 'refused' : '');
-  const acts = (kind !== 'validate' && ['sandbox_lost', 'timeout'].includes(code)) ||
+  const acts = (kind !== 'validate' && ['sandbox_lost', 'gateway_lost', 'timeout'].includes(code)) ||
       (kind === 'hook' && code === 'cancelled');
   return { end: acts ? 'unknown' : 'not_started', isError: true, code,
     text: text(error, 'message', TEXT_MAX) ?? '' };
