@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@
 #include "common/log.h"
 #include "common/options.h"
 #include "common/secret.h"
+#include "proto/brain.h"
 
 #define VAULT_FD 3
 
@@ -27,10 +29,27 @@ static const char usage[] =
     "usage: ats-gateway NAME\n"
     "Started by ats-brain, not by hand. -V prints the version.\n";
 
+/* An upgrade has put us beside a brain that is still the old one: it hears why, and we end. */
 static void
+check_version(const char *brain)
+{
+	struct ats_err err = { 0 };
+
+	if (brain == NULL || strcmp(brain, ATS_VERSION) == 0)
+		return;
+	(void)ats_err_set(&err, ATS_E_VERSION, "brain is version %.32s, this ats-gateway "
+	    ATS_VERSION ": atsctl shutdown, and the next brain is of one version", brain);
+	(void)!ats_brain_send(VAULT_FD, ATS_MSG_GW_READY, 0, NULL, 0, (uint64_t)err.code, err.text);
+	ats_fatal("%s", err.text);
+}
+
+/* The version of the brain that started this, or NULL. */
+static const char *
 parse_options(int argc, char **argv)
 {
+	const char *brain = NULL;
 	static const struct option longs[] = {
+		{ "brain-version", required_argument, NULL, 'b' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -39,6 +58,9 @@ parse_options(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "Vh", longs, NULL)) != -1) {
 		switch (opt) {
+		case 'b':
+			brain = optarg;
+			break;
 		case 'V':
 			ats_options_say("ats-gateway " ATS_VERSION "\n");
 		case 'h':
@@ -48,6 +70,7 @@ parse_options(int argc, char **argv)
 			exit(2);
 		}
 	}
+	return brain;
 }
 
 static void
@@ -100,13 +123,15 @@ main(int argc, char **argv)
 {
 	static struct gateway g;
 	struct ats_err err = { 0 };
+	const char *brain;
 
 	/* Answers come and go: their memory goes back. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	(void)signal(SIGPIPE, SIG_IGN);
-	parse_options(argc, argv);
+	brain = parse_options(argc, argv);
 	ats_log_init("gateway", ATS_LOG_INFO, STDERR_FILENO);
 	check_fd();
+	check_version(brain);
 	if (vault_link_setup(&g, VAULT_FD, &err) < 0)
 		ats_fatal("setup: %s", err.text);
 	g.kind = kind_of(&g.conf);

@@ -162,6 +162,15 @@ tell(const struct options *opt, uint64_t code, const char *text)
 	}
 }
 
+/* An upgrade has put us beside a brain that is still the old one. */
+static int
+check_version(const char *brain, struct ats_err *err)
+{
+	return brain == NULL || strcmp(brain, ATS_VERSION) == 0 ? 0 : ats_err_set(err, ATS_E_VERSION,
+	    "brain is version %.32s, this ats-http " ATS_VERSION ": atsctl shutdown, and the next "
+	    "brain is of one version", brain);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -176,8 +185,9 @@ main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	h.opt = &opt;
 	ats_buf_init(&where, HTTP_LISTENERS * ATS_ADDR_MAX);
-	opt.workspace = find_workspace(opt.workspace, &err);
-	if (opt.workspace == NULL || read_tokens(&h, &err) < 0 ||
+	if (check_version(opt.brain_version, &err) == 0)
+		opt.workspace = find_workspace(opt.workspace, &err);
+	if (err.code != 0 || read_tokens(&h, &err) < 0 ||
 	    listen_open(&h, &where, &err) < 0 || make_parts(&h, &err) < 0 ||
 	    confine_http(&h, &err) < 0) {
 		tell(&opt, (uint64_t)err.code, err.text);

@@ -122,6 +122,7 @@ options_parse(int argc, char **argv, struct options *ret)
 		{ "body-seconds", required_argument, NULL, '2' },
 		{ "write-seconds", required_argument, NULL, '3' },
 		{ "vault-fd", required_argument, NULL, 'v' },
+		{ "brain-version", required_argument, NULL, 'b' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -166,6 +167,9 @@ options_parse(int argc, char **argv, struct options *ret)
 			break;
 		case 'v':
 			ret->vault_fd = take_fd(optarg);
+			break;
+		case 'b':
+			ret->brain_version = optarg;
 			break;
 		case 'V':
 			ats_options_say("ats-http " ATS_VERSION "\n");

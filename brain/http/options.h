@@ -12,6 +12,7 @@ struct options {
 	struct ats_addr listen[HTTP_LISTENERS];
 	unsigned nlisten;		/* 1 or more */
 	int vault_fd;			/* where brain waits to hear that it listens, or -1 */
+	const char *brain_version;	/* of the brain that started it, or NULL */
 	const char *token_file, *workspace;
 	const char *metrics_token_file;	/* NULL: no /metrics */
 	char vault[ATS_PATH_MAX + 16], door[ATS_PATH_MAX + 16];	/* brain's sockets */

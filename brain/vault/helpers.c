@@ -61,7 +61,8 @@ int
 children_start_gateway(struct children *k, const struct gateway_source *g, int vault_fd,
     pid_t *ret_pid, struct ats_err *err)
 {
-	const char *argv[] = { "ats-gateway", g->conf.name, NULL };
+	const char *argv[] = { "ats-gateway", "--brain-version", ATS_VERSION, g->conf.name,
+		NULL };
 	const struct ats_child_fd fds[] = { { STDERR_FILENO, 2 }, { vault_fd, 3 } };
 	struct ats_child what = { .argv = argv, .env = children_env(ENV_GATEWAY), .fds = fds,
 		.nfds = ATS_ARRAY_LEN(fds) };
@@ -87,7 +88,7 @@ children_start_credential(struct children *k, const struct credential_source *s,
 
 /* ---- ats-http -------------------------------------------------------------------------- */
 
-#define HTTP_ARGS (11 + 2 * 3 * ATS_CONF_STRV_MAX)
+#define HTTP_ARGS (13 + 2 * 3 * ATS_CONF_STRV_MAX)
 
 static void
 add_each(const char **argv, size_t *n, const char *option, const struct ats_conf_strv *list)
@@ -103,12 +104,13 @@ int
 children_start_http(struct children *k, const struct config *conf, int vault_fd,
     pid_t *ret_pid, struct ats_err *err)
 {
-	const char *argv[HTTP_ARGS + 1] = { "ats-http", "--vault-fd", "3", "--token-file",
+	const char *argv[HTTP_ARGS + 1] = { "ats-http", "--vault-fd", "3", "--brain-version",
+		ATS_VERSION, "--token-file",
 		conf->http_token_file, "--workspace", conf->http_workspace, "--runtime",
 		k->places->runtime };
 	const struct ats_child_fd fds[] = { { STDERR_FILENO, 2 }, { vault_fd, 3 } };
 	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
-	size_t n = 9;
+	size_t n = 11;
 
 	add_each(argv, &n, "--listen", &conf->http_listen);
 	add_each(argv, &n, "--host", &conf->http_hosts);

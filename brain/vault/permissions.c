@@ -5,7 +5,25 @@
  * has children; the user's own file is the input. */
 #include "brain/vault/permissions.h"
 
+#include <string.h>
+
 #include "brain/vault/config.h"
+
+/* A rule that stands in another list as well says two things; the one that lost would be dead. */
+static int
+check_others(const struct config *c, const char *rule, enum policy_effect effect, struct ats_err *err)
+{
+	static const char *const lists[] = { [POLICY_DENY] = "deny", [POLICY_ASK] = "ask",
+		[POLICY_ALLOW] = "allow" };
+	enum policy_effect other;
+	const char *text;
+
+	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &other)) != NULL; i++)
+		if (other != effect && strcmp(text, rule) == 0)
+			return ats_err_set(err, ATS_E_CONFIG, "\"%.200s\" stands in \"permissions.%s\", "
+			    "too, which wins: take it out of one of them", rule, lists[other]);
+	return 0;
+}
 
 static int
 read_list(struct config *c, const char *name, const char *key, enum policy_effect effect,
@@ -14,8 +32,10 @@ read_list(struct config *c, const char *name, const char *key, enum policy_effec
 	struct ats_err why = { 0 };
 
 	for (size_t i = 0; i < list->n; i++) {
-		int rc = policy_rules_add(c->rules, effect, list->v[i], &why);
+		int rc = check_others(c, list->v[i], effect, &why);
 
+		if (rc == 0)
+			rc = policy_rules_add(c->rules, effect, list->v[i], &why);
 		if (rc == -ATS_E_NOMEM)
 			return ats_err_set(err, ATS_E_NOMEM, "%s", why.text);
 		if (rc < 0)

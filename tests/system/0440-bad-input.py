@@ -271,6 +271,62 @@ def _(home):
     ats.equal(home.ctl("exec", "--", "sh", "-c", "echo $MINE", code=0).stdout, b"1\n")
 
 
+def keys():
+    """Every key of the configuration: (name, type, minimum, maximum)."""
+    with open(os.path.join(ats.TOP, "brain/config.def"), encoding="utf-8") as f:
+        rows = re.findall(r'(?m)^CONF\("([\w.]+)", \w+, (\w+), \d+, (\d+), (\d+),', f.read())
+    ats.check(len(rows) > 50, rows)
+    return [(n, t, int(a), int(b)) for n, t, a, b in rows]
+
+
+def nested(name, value):
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    return value
+
+
+@ats.test("every key refuses a value of another type, and a number out of its range, by its name")
+def _(home):
+    wrong = {"U64": ("7", True, 1.5, -1, [1], {}, None), "BOOL": (1, "true", [], {}, None),
+             "STR": (1, True, [], {}, None), "STRV": ("a", 1, {}, [1], True, None),
+             "ARGVS": ("a", 1, [], {"x": "a"}, {"x": [1]}, True), "ENV": ("a", 1, [], {"x": 1}, True),
+             "JSON": ("a", 1, [], True)}
+    ats.equal({t for _, t, _, _ in keys()} - set(wrong), set())
+    for name, kind, low, high in keys():
+        values = list(wrong[kind])
+        if kind == "U64":
+            values += [high + 1, 1 << 64] + ([low - 1] if low > 0 else [])
+        for value in values:
+            home.configure(nested(name, value))
+            r = home.ctl("config", "check", code=2)
+            ats.check(r.stderr.count(b"\n") == 1 and name.encode() in r.stderr,
+                      (name, value, r.stderr))
+            ats.contains(r.stderr.decode(), "brain.json")
+
+
+@ats.test("two that contradict are refused together: rules, and keys that need or exclude another")
+def _(home):
+    def rules(**lists):
+        return {"permissions": {k: v if isinstance(v, list) else [v] for k, v in lists.items()}}
+    for value, says in (
+            (rules(deny="Bash(x)", allow="Bash(x)"), r'allow": entry 1: "Bash\(x\)" stands in '
+             r'"permissions\.deny", too, which wins: take it out'),
+            (rules(deny=["A", "Edit"], ask=["Bash", "Edit"]), r'deny": entry 1: '),
+            (rules(deny=["Read", "Edit"], ask=["Bash", "Edit"]), r'ask": entry 2: "Edit" .*deny'),
+            (rules(ask="Bash", allow="Bash"), r'allow": entry 1: "Bash" .*"permissions\.ask"'),
+            ({"sandbox": {"url": "unix:/x", "network": "host"}}, r"sandbox\.network.*remove it"),
+            ({"sandbox": {"url": "exec:no"}}, r"sandbox\.url.*commands"),
+            ({"sandbox": {"warm": 1}}, r"sandbox\.warm.*script:"),
+            ({"http": {"listen": ["127.0.0.1:1"]}}, r"http\.(token_file|workspace)")):
+        home.configure(value)
+        refused(home, "config", "check", code=2, says=r"brain\.json.*" + says)
+        refused(home, "exec", "--", "true", says=says)
+    # A wide rule and a narrow one of another list are what lists are for.
+    home.configure(rules(deny="Bash(git push:*)", ask="Bash(git push)", allow="Bash"))
+    home.ctl("config", "check", code=0)
+    ats.equal(ats.wait_gone(home.ours(), 5), [])
+
+
 @ats.test("a configuration that others may write is refused, with what to do", users=True)
 def _(home):
     home.configure({})

@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One state directory, several runtime directories: a desktop login, ssh, cron. The second
 brain says at once who has the state, and starts nothing."""
+import json
 import os
+import shutil
 import signal
+import socket
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import engine
+import http_client
 
 
 def other_run(home, name="run2"):
@@ -120,6 +125,73 @@ def _(home):
     with open(e.log_path, encoding="utf-8") as f:
         ats.matches(f.read(), r"brain is version 0\.0\.0-other, this ats-engine \S+: atsctl shutdown")
     ats.equal(os.listdir(e.dir), [])        # and has touched nothing
+
+
+@ats.test("ats-http and ats-gateway beside an older brain say so by name, and do not serve")
+def _(home):
+    # What an upgrade leaves: a brain that runs, and other programs where it starts its own from.
+    bin = os.path.join(home.dir, "bin")
+    os.mkdir(bin)
+    for name in ("atsctl", "ats-brain", "ats-engine", "ats-hands", "ats-http", "ats-gateway"):
+        shutil.copy(ats.program(name), bin)
+    token, _ = http_client.write_token(home)
+    home.configure({
+        "http": {"listen": ["127.0.0.1:0"], "token_file": token, "workspace": home.ws},
+        "gateways": {"gw": {"kind": "command", "tools": {"x": {
+            "description": "x", "input": {"type": "object"}, "read_only": True,
+            "argv": ["/bin/true"]}}}}})
+
+    def ctl(*args, code=0):
+        r = subprocess.run([bin + "/atsctl", *args], env=home.env, cwd=home.ws,
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           timeout=ats.TIMEOUT)
+        ats.equal(r.returncode, code, r)
+        return r.stdout
+    ctl("exec", "--", "true")
+    ats.until(lambda: json.loads(ctl("--json", "status"))["vault"]["http"]["state"] == "listens",
+              "it listens")
+    for name in ("ats-http", "ats-gateway"):
+        os.rename(bin + "/" + name, bin + "/new-" + name)
+        with open(bin + "/" + name, "w", encoding="ascii") as f:
+            f.write("#!/bin/bash\na=(\"$@\")\nfor i in ${!a[@]}; do [ \"${a[i]}\" = --brain-version ] "
+                    "&& a[i+1]=0.0.9\ndone\nexec ${0%%/*}/new-%s \"${a[@]}\"\n" % name)
+        os.chmod(bin + "/" + name, 0o755)
+    os.kill(json.loads(ctl("--json", "status"))["vault"]["http"]["pid"], signal.SIGKILL)
+    says = "brain is version 0.0.9, this %s %s: atsctl shutdown"
+    version = ctl("version").split()[1]
+    ats.until(lambda: "brain is version" in subprocess.run(
+        [bin + "/atsctl", "status"], env=home.env, stdout=subprocess.PIPE, check=False,
+        text=True).stdout, "it is told")
+    ats.contains(ctl("status", code=1), says % ("ats-http", version))
+    r = subprocess.run([bin + "/atsctl", "gateway", "call", "gw__x", "{}"], env=home.env,
+                       cwd=home.ws, capture_output=True, text=True, timeout=ats.TIMEOUT)
+    ats.check(r.returncode != 0, r)
+    ats.contains(ctl("status", code=1), says % ("ats-gateway", version))
+    ctl("shutdown")
+
+
+@ats.test("an atsctl beside a brain that speaks otherwise says whether they belong together")
+def _(home):
+    os.makedirs(home.run + "/ats", 0o700)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.bind(home.run + "/ats/vault.sock")
+    s.listen()
+
+    def answer(data):
+        p = home.popen(ats.program("atsctl"), "status", stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE)
+        c, _ = s.accept()
+        with c:
+            c.recv(65536)
+            c.send(data)
+            out, err = p.communicate(timeout=ats.TIMEOUT)
+        ats.equal((p.returncode, out), (1, b""), err)
+        ats.equal(err.count(b"\n"), 1)
+        return err.decode()
+    with s:
+        # A message of the protocol, but no answer; and one that no table of ours has.
+        ats.contains(answer(ats.Vault.pack("QUIT", 1)), "belong together")
+        ats.matches(answer(b"\xff" * 64), "^atsctl: status: brain: ")
 
 
 ats.main()

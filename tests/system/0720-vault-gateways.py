@@ -91,7 +91,7 @@ def _(home):
     ats.check(rig.none_started())
     e.say("GATEWAY_LIST", "up")
     g = rig.gateway()
-    ats.equal(g.argv, ["up"])
+    ats.equal(g.argv[-1:], ["up"])
     name, text = g.expect("GW_SETUP")
     ats.equal((name, json.loads(text)["kind"], g.fds), ("up", "mcp", []))
     ok = json.dumps({"description": "d", "inputSchema": {"type": "object"}})
@@ -648,7 +648,7 @@ def _(home):
         f.write(SECRET)
     ats.equal(test("tab")[0]["state"], "ok")
     g3 = rig.gateway()
-    ats.equal(g3.argv, ["up"])
+    ats.equal(g3.argv[-1:], ["up"])
     # A new value: the process that has the old one ends.
     with open(os.path.join(home.dir, "new"), "w", encoding="ascii") as f:
         os.fchmod(f.fileno(), 0o600)
