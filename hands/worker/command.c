@@ -53,7 +53,7 @@ strings_had(const struct monitor *m)
 	return n;
 }
 
-static char fields[READY_FIELDS_MAX];
+static char fields[READY_FIELDS_MAX] WARM_PAGES;
 
 void
 command_warm(struct monitor *m)

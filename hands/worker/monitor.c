@@ -362,7 +362,7 @@ void
 monitor_main(const struct zygote_child *z)
 {
 	static struct monitor m;
-	static char small[SMALL_JOB];
+	static char small[SMALL_JOB] WARM_PAGES;
 	struct ats_err err = { 0 };
 
 	m.z = z;

@@ -6,6 +6,10 @@
 
 #include <stddef.h>
 
+/* Of a buffer of which an ordinary job needs the beginning: that lies in one page, wherever the
+ * linker puts it. */
+#define WARM_PAGES __attribute__((aligned(4096)))
+
 /* For a zygote, when it is set up: what it has freed lies all over its heap, in lists that a
  * child's malloc(3) would walk, write to and take from, a page to copy for each. Takes it out of
  * use for good; children find room in one place, at the end. Without memory it does less. */
