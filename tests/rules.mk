@@ -82,13 +82,13 @@ part = ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-o
 FAULT_PY := $(wildcard tests/fault/[0-9]*.py)
 .PHONY: check-rest check-full
 check: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
-	$(Q)$(faulty) $(BUILD)/fault-out/ats-engine
+	+$(Q)$(faulty) $(BUILD)/fault-out/ats-engine
 	$(Q)$(call part,quick) $(call longest_first,$(SCRIPTS) tests/fault/100-engine.py) $(UNITS) $(REPLAYS)
 check-rest: all $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
-	$(Q)$(faulty) all examples
+	+$(Q)$(faulty) all examples
 	$(Q)$(call part,rest) $(call longest_first,$(SCRIPTS) $(FAULT_PY))
 check-full: all tests $(BUILD)/bench/toolrun $(BUILD)/bench/wirepeer $(EXAMPLES)
-	$(Q)$(faulty) all examples
+	+$(Q)$(faulty) all examples
 	$(Q)$(call part,all) $(call longest_first,$(SCRIPTS) $(FAULT_PY)) $(UNITS) $(REPLAYS)
 # The static file in containers that buildah makes and podman runs; as root.
 .PHONY: check-container

@@ -168,7 +168,11 @@ def _(home):
     out = mcp.answer(one)
     ats.check(out["result"]["isError"], out)
     ats.matches(text_of(out), "unknown|gateway ended")
-    ats.contains(text_of(mcp.answer(call(mcp, "box__look", t="y"))), 'in: {"t":"y"}')
+    # Who asks before the vault has seen its end is told so, and asks again.
+    text = text_of(mcp.answer(call(mcp, "box__look", t="y")))
+    while "It can be called again" in text:
+        text = text_of(mcp.answer(call(mcp, "box__look", t="y")))
+    ats.contains(text, 'in: {"t":"y"}')
     path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
 
     def audit():
