@@ -130,7 +130,8 @@ exec_output(struct exec *x, enum exec_stream_id id, uint64_t offset, uint64_t to
 	struct exec_out *s = &x->s[id];
 
 	if (offset != s->offset || id == EXEC_STDIN)
-		return ats_err_set(err, ATS_E_PROTO, "%s: not the next byte", exec_stream_names[id]);
+		return ats_err_set(err, ATS_E_PROTO, "%s: not the next byte",
+		    exec_stream_names[id]);
 	s->offset += total;
 	s->taken += total - n;
 	if (s->fd < 0 || s->over) {
@@ -154,7 +155,8 @@ exec_gap(struct exec *x, enum exec_stream_id id, uint64_t from, uint64_t to,
 
 	if (id == EXEC_STDIN || from != s->offset || to < from || to - from > INT64_MAX / 4 ||
 	    s->granted > INT64_MAX / 2)
-		return ats_err_set(err, ATS_E_PROTO, "%s: an impossible gap", exec_stream_names[id]);
+		return ats_err_set(err, ATS_E_PROTO, "%s: an impossible gap",
+		    exec_stream_names[id]);
 	s->offset = to;
 	s->granted += to - from;	/* what was dropped used no credit */
 	x->gap |= to > from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_in.c what these
- * say, gateway_out.c what they are told and their links, gateway_tools.c what tools they have.
- * decide.h has the calls. */
+ * Gateways as the vault sees them: gateway.c is the life of their processes, gateway_in.c what
+ * these say, gateway_out.c what they are told and their links, gateway_tools.c what tools they
+ * have. decide.h has the calls. */
 #ifndef ATS_VAULT_GATEWAY_H
 #define ATS_VAULT_GATEWAY_H
 

@@ -34,7 +34,8 @@ on_ready(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
 	g->why = (struct ats_err){ 0 };
 	g->wanted = false;
 	(void)event_del(g->timer);
-	ats_log(ATS_LOG_INFO, "gateway is ready", "gateway=%s pid=%d", g->src->conf.name, (int)g->pid);
+	ats_log(ATS_LOG_INFO, "gateway is ready", "gateway=%s pid=%d", g->src->conf.name,
+	    (int)g->pid);
 	gateway_check_idle(g);
 	return 0;
 }

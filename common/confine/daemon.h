@@ -16,7 +16,8 @@ struct ats_landlock_rules;
  * caller must _exit. */
 ATS_NODISCARD int ats_confine_daemon(uint64_t keep, struct ats_err *err);
 /* Landlock, for ever; rules as ats_landlock_build has them, of any ABI. A kernel without it is no
- * reason to refuse: the filter and the uid remain, and `atsctl doctor` tells. 0 or -ATS_E_CONFINE. */
+ * reason to refuse: the filter and the uid remain, and `atsctl doctor` tells. 0 or
+ * -ATS_E_CONFINE. */
 ATS_NODISCARD int ats_confine_reach(const struct ats_landlock_rules *rules, struct ats_err *err);
 
 #endif

@@ -42,7 +42,8 @@ notebook_style_of(struct notebook *nb, const struct notebook_part *cell, struct 
 	ret->colon = used.colon;
 	ret->as_lines = !ats_json_get(cell->v.raw, "source", &source) ||
 	    source.type != ATS_JSON_STRING;
-	ret->element = notebook_is_lines(used.lead) ? notebook_deeper(nb, cell->lead, used.lead) : used.lead;
+	ret->element = notebook_is_lines(used.lead) ? notebook_deeper(nb, cell->lead, used.lead) :
+	    used.lead;
 }
 
 static int

@@ -129,7 +129,8 @@ notebook_find(struct notebook *nb, const char *name, struct ats_err *err)
 		if (last_is_at)
 			nb->next = p;
 		last_is_at = false;
-		is_id = name != NULL && ats_json_get(p.v.raw, "id", &id) && notebook_text_is(&id, name);
+		is_id = name != NULL && ats_json_get(p.v.raw, "id", &id) &&
+		    notebook_text_is(&id, name);
 		same += is_id;
 		/* an id goes before a number */
 		if (!(is_id && same == 1) && !(by_index && same == 0 && nb->n == want))

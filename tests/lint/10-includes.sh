@@ -33,7 +33,7 @@ allowed brain/client 'common/|proto/|brain/client/'
 allowed brain/ctl 'common/|proto/|brain/ctl/|brain/[a-z]*\.(def|h)'
 allowed hands 'common/|proto/|hands/'
 
-private 'event2?[./]' 'common/(chan|stream|dial)[a-z_]*\.[ch]|brain/(engine|vault|http|gateway)/[a-z_]*\.[ch]|hands/(front|shim)/[a-z_]*\.[ch]'
+private 'event2?[./]' 'common/(acceptor|chan|stream|dial)[a-z_]*\.[ch]|brain/(engine|vault|http|gateway)/[a-z_]*\.[ch]|hands/(front|shim)/[a-z_]*\.[ch]'
 private 'json-c/|json\.h' 'common/(json|conf)[a-z_]*\.c'
 private 'seccomp\.h|sys/capability\.h|linux/seccomp\.h|linux/landlock\.h' '(common|hands)/confine/[a-z_]*\.[ch]'
 private 'curl/' 'brain/gateway/fetch[a-z_]*\.[ch]'
