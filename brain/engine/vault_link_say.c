@@ -127,7 +127,8 @@ vault_link_refused(struct engine *e, uint64_t call, const char *session, const c
     const char *why)
 {
 	return e->vault == NULL ? -ATS_E_EOF :
-	    ats_brain_send(e->vault->fd, ATS_MSG_CALL_REFUSED, 0, NULL, 0, call, session, tool, why);
+	    ats_brain_send(e->vault->fd, ATS_MSG_CALL_REFUSED, 0, NULL, 0, call, session, tool,
+	        why);
 }
 
 int
