@@ -20,7 +20,7 @@ caller_ask(struct session *s, struct conn *c, const struct message *m, const str
 	char id[MODERN_ID_MAX];
 	struct exchange *x;
 
-	if (s->nexchanges >= HTTP_REQUESTS)
+	if (exchanges_full(s, m->whole.n + q->headers.len + 4 * MODERN_ID_MAX))
 		return -ATS_E_FULL;
 	(void)snprintf(id, sizeof(id), "\"h-%" PRIx64 "\"", ++s->last_wire);
 	ats_buf_init(&line, m->whole.n + q->headers.len + 4 * MODERN_ID_MAX);

@@ -17,6 +17,7 @@
 #define READ_BYTES (64u << 10)
 #define LINGER_S 2
 #define LINGER_BYTES (64u << 20)
+#define SMALL_BODY (64u << 10)
 
 static void process(struct conn *c);
 
@@ -161,6 +162,9 @@ answer(struct conn *c)
 		metrics_request(c->h->scraped, c);
 	else
 		mcp_request(c->h, c, c->body.data, c->body.len);
+	/* What of it is needed later was copied. */
+	ats_buf_done(&c->body);
+	ats_buf_init(&c->body, c->h->opt->body_max + 1);
 }
 
 /* False: there is no whole head yet. */
@@ -212,6 +216,20 @@ take_head(struct conn *c)
 	return true;
 }
 
+/* Small ones find room beside those that a flood of large ones has taken it with. */
+static bool
+bodies_full(const struct conn *c, size_t more)
+{
+	const struct conn *o;
+	size_t sum = more;
+
+	if (c->body.len + more <= SMALL_BODY)
+		return false;
+	TAILQ_FOREACH(o, &c->h->conns, link)
+		sum += o->body.len;
+	return sum > HTTP_BODIES_ALL;
+}
+
 /* False: more must come. */
 static bool
 take_body(struct conn *c)
@@ -233,6 +251,10 @@ take_body(struct conn *c)
 	}
 	if (c->body.len + got > c->h->opt->body_max) {
 		refuse(c, 413, "the body is too large");
+		return true;
+	}
+	if (got > 0 && bodies_full(c, got)) {
+		refuse(c, 503, "too many bytes of requests are under way; try again");
 		return true;
 	}
 	if (got > 0 && ats_buf_add(&c->body, c->in.data, got) < 0) {

@@ -45,28 +45,6 @@ write_out(struct conn *c)
 
 /* What the socket takes leaves at once, since somebody waits for it; what follows from that, and
  * from an error, is for a turn of its own. */
-void
-conn_flush(struct conn *c)
-{
-	ssize_t n;
-
-	if (c->dead)
-		return;
-	n = c->out.len == 0 ? 0 : send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n > 0)
-		ats_buf_consume(&c->out, (size_t)n);
-	c->flushed = c->flushed || n > 0;
-	event_active(c->writable, EV_WRITE, 0);
-}
-
-void
-conn_on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	write_out(arg);
-}
-
 /* Whoever says something goes on with what asked for it, which conn_drop would tell that it is
  * over: so that is for a turn of its own, too. */
 static void
@@ -75,6 +53,48 @@ give_up(struct conn *c)
 	c->failed = true;
 	ats_buf_done(&c->out);
 	event_active(c->writable, EV_WRITE, 0);
+}
+
+/* Who reads nothing has most of what nobody reads. */
+static void
+make_room(struct http *h)
+{
+	struct conn *o, *most = NULL;
+	size_t sum = 0;
+
+	TAILQ_FOREACH(o, &h->conns, link) {
+		if (o->failed)
+			continue;
+		sum += o->out.len;
+		if (most == NULL || o->out.len > most->out.len)
+			most = o;
+	}
+	if (sum > HTTP_OUT_ALL)
+		give_up(most);
+}
+
+void
+conn_flush(struct conn *c)
+{
+	ssize_t n;
+
+	if (c->dead || c->failed)
+		return;
+	n = c->out.len == 0 ? 0 : send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0)
+		ats_buf_consume(&c->out, (size_t)n);
+	c->flushed = c->flushed || n > 0;
+	event_active(c->writable, EV_WRITE, 0);
+	if (c->out.len > 0)
+		make_room(c->h);
+}
+
+void
+conn_on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	write_out(arg);
 }
 
 static const char *
@@ -113,6 +133,8 @@ write_head(struct conn *c, int status, const char *session, const char *type, bo
 		rc = ats_buf_addf(&c->out, "Content-Type: %s\r\n", type);
 	if (rc == 0 && status == 401)
 		rc = ats_buf_add_str(&c->out, "WWW-Authenticate: Bearer\r\n");
+	if (rc == 0 && (status == 429 || status == 503))
+		rc = ats_buf_add_str(&c->out, "Retry-After: 1\r\n");
 	if (rc == 0 && status == 405)
 		rc = ats_buf_add_str(&c->out, c->req.metrics ? "Allow: GET\r\n" :
 		    "Allow: POST, GET, DELETE\r\n");

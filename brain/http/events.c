@@ -33,6 +33,15 @@ forget_first(struct events *e)
 	free(k);
 }
 
+bool
+events_forget(struct events *e)
+{
+	if (e->n == 0)
+		return false;
+	forget_first(e);
+	return true;
+}
+
 void
 events_done(struct events *e)
 {

@@ -28,6 +28,8 @@ void events_id(uint64_t stream, uint64_t number, char ret[EVENTS_ID]);
 ATS_NODISCARD int events_id_read(const char *id, uint64_t *ret_stream, uint64_t *ret_number);
 /* Keeps a copy, if there is memory for it. */
 void events_keep(struct events *e, uint64_t stream, uint64_t number, const char *data, size_t n);
+/* The oldest. False: there is none. */
+bool events_forget(struct events *e);
 /* Whether something of the stream is kept. */
 bool events_have(const struct events *e, uint64_t stream);
 /* Calls back for each of the stream that came after number, in order. */

@@ -39,6 +39,9 @@ exchange_drop(struct exchange *x)
 {
 	TAILQ_REMOVE(&x->s->exchanges, x, link);
 	x->s->nexchanges--;
+	x->s->h->nexchanges--;
+	if (x->held)
+		x->s->h->held_bytes -= x->n;
 	if (x->timer != NULL)
 		event_free(x->timer);
 	free(x->id);
@@ -46,6 +49,15 @@ exchange_drop(struct exchange *x)
 	free(x->wire);
 	free(x->line);
 	free(x);
+}
+
+bool
+exchanges_full(const struct session *s, size_t bytes)
+{
+	const struct http *h = s->h;
+
+	return s->nexchanges >= HTTP_REQUESTS || h->nexchanges >= HTTP_REQUESTS_ALL ||
+	    bytes > HTTP_HELD_ALL - h->held_bytes;
 }
 
 static void
@@ -84,13 +96,32 @@ on_conn_gone(void *ctx)
 
 /* ---- events ---------------------------------------------------------------------- */
 
+/* Of all sessions there is so much, and it is not the quiet ones' that goes. */
+static void
+keep(struct session *s, uint64_t stream, uint64_t number, const char *data, size_t n)
+{
+	struct session *one, *most;
+	size_t bytes;
+
+	events_keep(&s->events, stream, number, data, n);
+	do {
+		bytes = 0;
+		most = s;
+		TAILQ_FOREACH(one, &s->h->sessions, link) {
+			bytes += one->events.bytes;
+			if (one->events.bytes > most->events.bytes)
+				most = one;
+		}
+	} while (bytes > HTTP_EVENTS_ALL && events_forget(&most->events));
+}
+
 static void
 say(struct exchange *x, const char *data, size_t n)
 {
 	char id[EVENTS_ID];
 
 	events_id(x->stream, ++x->number, id);
-	events_keep(&x->s->events, x->stream, x->number, data, n);
+	keep(x->s, x->stream, x->number, data, n);
 	if (x->conn != NULL)
 		conn_event(x->conn, id, data, n);
 }
@@ -150,6 +181,7 @@ exchange_new(struct session *s, struct conn *c, const struct message *m)
 	x->timer = event_new(s->h->base, -1, 0, on_timer, x);
 	TAILQ_INSERT_TAIL(&s->exchanges, x, link);
 	s->nexchanges++;
+	s->h->nexchanges++;
 	if (x->id == NULL || x->timer == NULL || (m->token.p != NULL && x->token == NULL)) {
 		exchange_drop(x);
 		return NULL;
@@ -167,6 +199,8 @@ send_line(struct exchange *x)
 void
 exchange_go(struct exchange *x)
 {
+	x->held = true;
+	x->s->h->held_bytes += x->n;
 	conn_expects(x->conn, on_conn_gone, x);
 	again_in(x, BEAT_S);
 	send_line(x);
@@ -179,7 +213,7 @@ session_ask(struct session *s, struct conn *c, const struct message *m)
 
 	if (find(s, m->id) != NULL)
 		return -ATS_E_EXISTS;
-	if (s->nexchanges >= HTTP_REQUESTS)
+	if (exchanges_full(s, m->whole.n))
 		return -ATS_E_FULL;
 	x = exchange_new(s, c, m);
 	if (x == NULL)
@@ -331,7 +365,7 @@ session_tell(struct session *s, struct ats_slice line)
 	char id[EVENTS_ID];
 
 	events_id(LISTENER_STREAM, ++s->told, id);
-	events_keep(&s->events, LISTENER_STREAM, s->told, line.p, line.n);
+	keep(s, LISTENER_STREAM, s->told, line.p, line.n);
 	if (s->listener != NULL)
 		conn_event(s->listener, id, line.p, line.n);
 }

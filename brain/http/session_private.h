@@ -18,6 +18,7 @@ struct exchange {			/* a request that is not answered */
 	size_t n;
 	uint64_t stream, number;	/* 0: no event yet; of the last one */
 	bool first;			/* initialize */
+	bool held;			/* its line is among those of http.held_bytes */
 	bool sent;			/* it left for brain: it may have run */
 	bool listens, acked;		/* subscriptions/listen; it was told so */
 	struct event *timer;
@@ -47,6 +48,8 @@ void session_used(struct session *s);
 /* A new one: id and token are copied, the rest is left to be filled in; NULL without memory. */
 struct exchange *exchange_new(struct session *s, struct conn *c, const struct message *m);
 void exchange_drop(struct exchange *x);
+/* One more, of so many bytes, would be too much for the session, or for all. */
+bool exchanges_full(const struct session *s, size_t bytes);
 /* Its line is sent, or will be. */
 void exchange_go(struct exchange *x);
 /* Beginning a stream if there is none; false: the client does not take events. */
