@@ -113,7 +113,7 @@ struct call {
 	char asked_sha[65];		/* of what a person was asked about it; "" was not */
 	bool agreed;			/* and has said yes to */
 	unsigned hooks_due;		/* enum hooks_due, as it is in the journal */
-	char *ran;			/* owned: what an engine before this one has sent, or NULL */
+	char *ran;			/* owned: what an engine before this one sent, or NULL */
 	size_t ran_len;
 	bool hooked_host, hooked_box;	/* hooks of the configuration, of the workspace have run */
 	bool hook_asks;			/* one wants a person to decide */

@@ -115,8 +115,8 @@ send_again(struct call *c)
 	dispatch_submit(c);
 }
 
-/* The vault knows nothing of it: nobody was asked yet, or the answer is in the journal. It waits for
- * a while for who asked for it. */
+/* The vault knows nothing of it: nobody was asked yet, or the answer is in the journal. It waits
+ * for a while for who asked for it. */
 static void
 settle_unsent(struct call *c)
 {
@@ -171,7 +171,8 @@ calls_resumed_next(struct calls *t, const struct sandbox *box, const struct call
 {
 	struct call *c = after == NULL ? TAILQ_FIRST(&t->resumed) : TAILQ_NEXT(after, link);
 
-	while (c != NULL && (c->gateway != NULL || c->unsent || strcmp(c->resumed_box, box->id) != 0))
+	while (c != NULL &&
+	    (c->gateway != NULL || c->unsent || strcmp(c->resumed_box, box->id) != 0))
 		c = TAILQ_NEXT(c, link);
 	return c;
 }

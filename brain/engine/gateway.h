@@ -104,8 +104,8 @@ ATS_NODISCARD int gateway_ask_person(struct call *c, const char *tool, struct at
     struct ats_err *err);
 /* Of a call of the sandbox's that the journal has open, and about which the vault was asked. */
 ATS_NODISCARD int gateway_resume_asked(struct call *c);
-/* Who asked for a call asks again and brings its input: it goes on where it waited for that. c may be
- * gone. */
+/* Who asked for a call asks again and brings its input: it goes on where it waited for that. c may
+ * be gone. */
 void gateway_asked_again(struct call *c);
 /* A person has agreed: written down. */
 void gateway_permitted(struct call *c);

@@ -188,8 +188,8 @@ lost(struct call *c, const char *why)
 	} else if (!pure) {
 		call_finish_unknown(c, ATS_E_GATEWAY_LOST, why);
 	} else if (c->session == NULL || c->attempt >= c->e->set.retry_limit) {
-		call_fail(c, OUTCOME_DONE, ATS_E_GATEWAY_LOST, "%s, %u times while this ran. It only "
-		    "reads: nothing was changed", why, c->attempt + 1);
+		call_fail(c, OUTCOME_DONE, ATS_E_GATEWAY_LOST, "%s, %u times while this ran. It "
+		    "only reads: nothing was changed", why, c->attempt + 1);
 	} else {
 		ask_again(c);
 	}
@@ -228,8 +228,8 @@ gateway_on_state(struct engine *e, uint64_t id, uint64_t state, uint64_t code, c
 	struct call *c = calls_find(e->calls, id);
 
 	if (c == NULL || c->asked == NULL) {
-		/* Of an engine before this one, whose caller will ask again, or not; or its answer is
-		 * known already. */
+		/* Of an engine before this one, whose caller will ask again, or not; or its answer
+		 * is known already. */
 		if (state != GATEWAY_WAITS)
 			gateway_answer_kept(e, id);
 		if (state != GATEWAY_REFUSED && (c == NULL || c->state == CALL_RESUMED) &&

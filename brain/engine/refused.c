@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the vault is told of calls that were refused here. Runs in the engine. A vault that reads
- * nothing for a while is owed the lines, up to a limit, after which the log says how many it lacks. */
+ * nothing for a while is owed the lines, up to a limit, after which the log says how many it
+ * lacks. */
 #include "brain/engine/refused.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that the engine refuses by itself, a rule on a tool of the sandbox or a hook having said so:
- * the vault, whose audit log it is, is told of each. */
+ * Calls that the engine refuses by itself, a rule on a tool of the sandbox or a hook having said
+ * so: the vault, whose audit log it is, is told of each. */
 #ifndef ATS_ENGINE_REFUSED_H
 #define ATS_ENGINE_REFUSED_H
 

@@ -15,7 +15,7 @@ struct relay {			/* of one sandbox */
 	struct asker asker;
 	TAILQ_HEAD(, relay_answer) held;	/* answers for which the link had no room */
 	size_t held_bytes;
-	bool forgot;		/* there may have been sessions of it that nothing is known of now */
+	bool forgot;		/* it may have had sessions that nothing is known of now */
 };
 
 void relay_init(struct sandbox *box);

@@ -52,7 +52,7 @@ struct ask {
 	char sha256[ATS_SHA256_HEX];
 	/* What the engine is owed, and was told last. */
 	bool owe_state, owe_cancel;	/* the cancel is its gateway's */
-	bool kept;			/* ASK_OVER, told, for an engine that comes after this one */
+	bool kept;			/* ASK_OVER, told, for an engine that comes after it */
 	enum ats_gateway_state say;
 	struct ats_err why;		/* of GATEWAY_REFUSED */
 	/* For the audit. */
@@ -101,8 +101,8 @@ void ask_files_done(struct vault *v, struct ask *a);
 struct ask *asks_find(const struct vault *v, uint64_t id);
 /* GATEWAY_CANCEL. */
 void asks_cancel(struct vault *v, uint64_t id);
-/* One that is over, and whose answer the engine has, or for which it asks anew. False: there is none
- * such. */
+/* One that is over, and whose answer the engine has, or for which it asks anew. False: there is
+ * none such. */
 bool asks_forget(struct vault *v, uint64_t id);
 /* It does not run; the engine is told. The text is for the model: what happened, that it is final,
  * and what to do instead. */

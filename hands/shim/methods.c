@@ -161,11 +161,12 @@ start(struct shim *s, const struct rpc *r, const struct ats_spec *spec, struct a
 static const struct ats_spec *
 unlisted(const char *name, struct ats_spec *other)
 {
+	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-";
 	const char *mark = strstr(name, "__");
 
 	if (mark == NULL || mark == name || mark[2] == '\0' ||
-	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")] !=
-	    '\0')
+	    name[strspn(name, chars)] != '\0')
 		return NULL;
 	(void)snprintf(other->name, sizeof(other->name), "%s", name);
 	return other;
