@@ -16,7 +16,8 @@ struct ats_slice health_vault(const struct ats_ipc_msg *m);
 /* Adds an object for each thing that is configured, or was asked for, and is not there: name,
  * state, why, remedy, all strings. Returns how many. */
 size_t health_write(struct ats_json_w *w, struct ats_slice vault, struct ats_slice engine);
-/* Whether the engine says so itself, or a sandbox is in a state that is not well, which may pass. */
+/* Whether the engine says so itself, or a sandbox is in a state that is not well, which may
+ * pass. */
 bool health_is_degraded(struct ats_slice engine);
 
 #endif

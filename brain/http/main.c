@@ -166,9 +166,10 @@ tell(const struct options *opt, uint64_t code, const char *text)
 static int
 check_version(const char *brain, struct ats_err *err)
 {
-	return brain == NULL || strcmp(brain, ATS_VERSION) == 0 ? 0 : ats_err_set(err, ATS_E_VERSION,
-	    "brain is version %.32s, this ats-http " ATS_VERSION ": atsctl shutdown, and the next "
-	    "brain is of one version", brain);
+	if (brain == NULL || strcmp(brain, ATS_VERSION) == 0)
+		return 0;
+	return ats_err_set(err, ATS_E_VERSION, "brain is version %.32s, this ats-http " ATS_VERSION
+	    ": atsctl shutdown, and the next brain is of one version", brain);
 }
 
 int

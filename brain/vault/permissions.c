@@ -11,7 +11,8 @@
 
 /* A rule that stands in another list as well says two things; the one that lost would be dead. */
 static int
-check_others(const struct config *c, const char *rule, enum policy_effect effect, struct ats_err *err)
+check_others(const struct config *c, const char *rule, enum policy_effect effect,
+    struct ats_err *err)
 {
 	static const char *const lists[] = { [POLICY_DENY] = "deny", [POLICY_ASK] = "ask",
 		[POLICY_ALLOW] = "allow" };
@@ -20,8 +21,9 @@ check_others(const struct config *c, const char *rule, enum policy_effect effect
 
 	for (size_t i = 0; (text = policy_rules_text(c->rules, i, &other)) != NULL; i++)
 		if (other != effect && strcmp(text, rule) == 0)
-			return ats_err_set(err, ATS_E_CONFIG, "\"%.200s\" stands in \"permissions.%s\", "
-			    "too, which wins: take it out of one of them", rule, lists[other]);
+			return ats_err_set(err, ATS_E_CONFIG, "\"%.200s\" stands in "
+			    "\"permissions.%s\", too, which wins: take it out of one of them",
+			    rule, lists[other]);
 	return 0;
 }
 
