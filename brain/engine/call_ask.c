@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/map.h"
+#include "common/share.h"
 
 #define CACHE_ENTRIES 4096
 #define CACHE_BYTES (16u << 20)
@@ -411,6 +412,19 @@ call_ask_known(struct engine *e, struct call_ask *ask, const char *name, struct 
 	return rc;
 }
 
+/* Users of the machine share what there is, as at the door. Counted only when it can matter. */
+static bool
+has_room(const struct engine *e, uint64_t uid)
+{
+	size_t all = calls_count(e->calls), mine = 0, pos = 0;
+	const struct call *c;
+
+	if (uid != 0 && uid != e->brain_uid && all >= e->set.calls_max / 2)
+		while ((c = calls_each(e->calls, &pos)) != NULL)
+			mine += c->session != NULL && c->session->uid == uid;
+	return ats_share_has_room(e->set.calls_max, all, mine);
+}
+
 int
 call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 {
@@ -427,7 +441,7 @@ call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
 	}
-	if (calls_count(e->calls) >= e->set.calls_max ||
+	if (!has_room(e, ask->session->uid) ||
 	    ask->asker->nwaiters >= e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");
 	/* Only of a new call: one that is asked for again has moved the session on. */

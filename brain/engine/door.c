@@ -14,6 +14,7 @@
 #include "common/acceptor.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/share.h"
 
 TAILQ_HEAD(client_list, client);
 
@@ -26,6 +27,19 @@ struct door {
 	size_t count;
 };
 
+/* Users of the machine share what there is; whose brain it is, and root, need not. */
+static bool
+has_room(const struct door *d, uint64_t uid)
+{
+	const struct client *c;
+	size_t mine = 0;
+
+	if (uid != 0 && uid != d->e->brain_uid)
+		TAILQ_FOREACH (c, &d->clients, link)
+			mine += c->uid == uid;
+	return ats_share_has_room(d->e->set.clients_max, d->count, mine);
+}
+
 static void
 admit(void *ctx, int fd)
 {
@@ -35,9 +49,14 @@ admit(void *ctx, int fd)
 	gid_t gid;
 	pid_t pid;
 
-	if (d->count >= d->e->set.clients_max || ats_fd_peer(fd, &uid, &gid, &pid) < 0) {
+	if (ats_fd_peer(fd, &uid, &gid, &pid) < 0) {
+		(void)close(fd);
+		return;
+	}
+	if (!has_room(d, uid)) {
 		observe_count(d->e, ATS_METRIC_CLIENTS_REFUSED);
-		ats_log(ATS_LOG_WARN, "client refused", "clients=%zu", d->count);
+		ats_log(ATS_LOG_WARN, "client refused", "clients=%zu uid=%llu", d->count,
+		    (unsigned long long)uid);
 		(void)close(fd);
 		return;
 	}

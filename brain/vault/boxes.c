@@ -16,6 +16,7 @@
 #include "common/digest.h"
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/share.h"
 #include "proto/brain.h"
 
 #define WANTED_MS 5000			/* see boxes_need */
@@ -42,17 +43,30 @@ drop(struct vault *v, struct box *b)
 	free(b);
 }
 
+/* Users of the machine share what there is; whose brain it is, and root, need not. */
+static bool
+has_room(const struct vault *v, uint64_t uid)
+{
+	size_t mine = 0;
+
+	if (uid != 0 && uid != v->uid)
+		for (const struct box *b = v->boxes; b != NULL; b = b->next)
+			mine += b->uid == uid;
+	return ats_share_has_room(v->conf->max_sandboxes, v->nboxes, mine);
+}
+
 static struct box *
-make(struct vault *v, const char *id)
+make(struct vault *v, const char *id, uint64_t uid)
 {
 	struct box *b;
 
-	if (v->nboxes >= v->conf->max_sandboxes)
+	if (!has_room(v, uid))
 		return NULL;
 	b = ats_calloc(1, sizeof(*b));
 	if (b == NULL)
 		return NULL;
 	(void)snprintf(b->id, sizeof(b->id), "%s", id);
+	b->uid = uid;
 	b->link = -1;
 	/* Unique across restarts of brain, and growing. */
 	b->generation = (uint64_t)(ats_clock_wall_ms() / 1000);
@@ -160,7 +174,7 @@ boxes_need(struct vault *v, const char *id, const char *url)
 		refuse(v, id, ATS_E_INVAL, "an address where none belongs, or none");
 		return;
 	}
-	if (v->stopping || (b == NULL && (b = make(v, id)) == NULL)) {
+	if (v->stopping || (b == NULL && (b = make(v, id, s->uid)) == NULL)) {
 		refuse(v, id, v->stopping ? ATS_E_NO_SANDBOX : ATS_E_FULL,
 		    v->stopping ? "brain stops" : "limits.sandboxes is reached");
 		return;

@@ -17,7 +17,9 @@
 #include "common/acceptor.h"
 #include "common/fault.h"
 #include "common/fd.h"
+#include "common/log.h"
 #include "common/secret.h"
+#include "common/share.h"
 #include "proto/brain.h"
 
 #define ENROLL_KEY "enrolled"		/* of the session that an enrolment registers */
@@ -345,9 +347,22 @@ may_come(const struct vault *v, uid_t uid)
 	    (v->places->system && !(v->outside.listener >= 0 && uid == v->outside.uid));
 }
 
-static void
-take(struct vault *v, int fd)
+/* Users of the machine share what there is; whose brain it is, and root, need not. */
+static bool
+has_room(const struct vault *v, uid_t uid)
 {
+	size_t mine = 0;
+
+	if (uid != 0 && uid != v->uid)
+		for (const struct client *c = v->clients; c != NULL; c = c->next)
+			mine += c->uid == uid;
+	return ats_share_has_room(v->conf->max_clients, v->nclients, mine);
+}
+
+static void
+admit(void *ctx, int fd)
+{
+	struct vault *v = ctx;
 	struct client *c = ats_calloc(1, sizeof(*c));
 	gid_t gid;
 
@@ -357,10 +372,13 @@ take(struct vault *v, int fd)
 	}
 	c->v = v;
 	c->fd = fd;
-	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) == 0 && may_come(v, c->uid))
-		c->ev = event_new(v->base, fd, EV_READ | EV_PERSIST, on_client, c);
-	else
+	if (ats_fd_peer(fd, &c->uid, &gid, &c->pid) < 0 || !may_come(v, c->uid))
 		client_failed(c, 0, ATS_E_PERM, "this brain belongs to another user");
+	else if (!has_room(v, c->uid))
+		ats_log(ATS_LOG_WARN, "too many clients", "limit=%llu uid=%llu",
+		    (unsigned long long)v->conf->max_clients, (unsigned long long)c->uid);
+	else
+		c->ev = event_new(v->base, fd, EV_READ | EV_PERSIST, on_client, c);
 	if (c->ev == NULL || event_add(c->ev, NULL) < 0) {
 		if (c->ev != NULL)
 			event_free(c->ev);
@@ -372,20 +390,6 @@ take(struct vault *v, int fd)
 	v->clients = c;
 	v->nclients++;
 	vault_check_idle(v);
-}
-
-static void
-admit(void *ctx, int fd)
-{
-	struct vault *v = ctx;
-
-	if (v->nclients < v->conf->max_clients) {
-		take(v, fd);
-		return;
-	}
-	ats_log(ATS_LOG_WARN, "too many clients", "limit=%llu",
-	    (unsigned long long)v->conf->max_clients);
-	(void)close(fd);
 }
 
 int

@@ -22,6 +22,7 @@
 #include "common/log.h"
 #include "common/map.h"
 #include "common/path.h"
+#include "common/share.h"
 
 #define FILE_MAX (64u << 20)
 #define UNUSED_MS (60 * 60 * 1000)	/* before it may be forgotten to make room */
@@ -293,12 +294,12 @@ reg_each(const struct reg *r, size_t *pos)
 
 /* The one unused longest, if that is long enough to be forgotten. */
 static struct session *
-oldest(const struct reg *r)
+oldest(const struct reg *r, bool of_all, uint64_t uid)
 {
 	struct session *s, *old = NULL;
 
 	for (size_t i = 0; (s = ats_map_each(r->byid, &i)) != NULL;)
-		if (old == NULL || s->used_ms < old->used_ms)
+		if ((of_all || s->uid == uid) && (old == NULL || s->used_ms < old->used_ms))
 			old = s;
 	if (old == NULL || old->used_ms > ats_clock_wall_ms() - UNUSED_MS)
 		return NULL;
@@ -341,11 +342,30 @@ reg_check_way(const struct reg *r, const char *path, const char *real, struct at
 	    path, s->workspace);
 }
 
+/* Users of the machine share what there is; whose brain it is, and root, need not. */
+static bool
+is_ours(uint64_t uid)
+{
+	return uid == 0 || uid == getuid();
+}
+
+static size_t
+count_of(const struct reg *r, uint64_t uid)
+{
+	const struct session *s;
+	size_t n = 0;
+
+	for (size_t i = 0; (s = ats_map_each(r->byid, &i)) != NULL;)
+		n += s->uid == uid;
+	return n;
+}
+
 int
 reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct session **ret,
     struct session **ret_gone, struct ats_err *err)
 {
 	struct session *s, *known, *gone = NULL;
+	size_t mine;
 
 	if (key[0] == '\0' || strlen(key) > SESSION_KEY_MAX)
 		return ats_err_set(err, ATS_E_INVAL, "session key: 1 to %d bytes",
@@ -361,12 +381,15 @@ reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct s
 		*ret = known;
 		return 0;
 	}
-	if (ats_map_count(r->byid) >= r->max) {
-		gone = oldest(r);
+	mine = count_of(r, uid);
+	if (!ats_share_has_room(r->max, ats_map_count(r->byid), is_ours(uid) ? 0 : mine)) {
+		gone = oldest(r, is_ours(uid) || mine == 0, uid);
 		if (gone == NULL) {
 			session_free(s);
 			return ats_err_set(err, ATS_E_FULL,
-			    "%zu sessions, the limit (limits.sessions); close some", r->max);
+			    "%zu sessions, %zu of them yours; limits.sessions is %zu, of which a "
+			    "user has half of what others leave; close some",
+			    ats_map_count(r->byid), mine, r->max);
 		}
 		(void)ats_map_del_str(r->byid, gone->id);
 	}

@@ -40,6 +40,7 @@ struct script;
 enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
 struct box {				/* one sandbox */
 	char id[SESSION_ID_MAX];
+	uint64_t uid;			/* whose sessions it serves */
 	enum box_state state;
 	uint64_t generation;
 	pid_t pid;

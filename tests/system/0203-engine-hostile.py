@@ -327,6 +327,62 @@ def _(home):
         ats.equal(text(d[0].answer(i)), "ok")
 
 
+@ats.test("no user of the machine keeps another one out")
+def _(home):
+    if os.geteuid() != 0:
+        ats.skip("needs root to be others")
+    e = engine.Engine(home, clients_max=8, calls_max=8)
+    for d in (home.dir, home.run, os.path.dirname(e.door_path)):
+        os.chmod(d, 0o711)
+    os.chmod(e.door_path, 0o666)
+
+    def come(uid, n):
+        """How many of n connections of that user are served."""
+        doors = []
+        os.seteuid(uid)
+        try:
+            doors = [e.door() for _ in range(n)]
+        finally:
+            os.seteuid(0)
+
+        def served(d):
+            try:
+                return d.request("ping") == {}
+            except (OSError, ats.Failure):
+                return False
+        return sum(map(served, doors))
+    ats.equal([come(uid, 6) for uid in (12345, 12346, 12347)], [4, 2, 1])
+    ats.equal(come(0, 1), 1)
+
+
+@ats.test("nor by calls")
+def _(home):
+    if os.geteuid() != 0:
+        ats.skip("needs root to be others")
+    e = engine.Engine(home, calls_max=8)
+    for d in (home.dir, home.run, os.path.dirname(e.door_path)):
+        os.chmod(d, 0o711)
+    os.chmod(e.door_path, 0o666)
+    want = []
+    for uid, taken in ((12345, 4), (12346, 2)):
+        s, _b = e.session(uid=uid)
+        os.seteuid(uid)
+        try:
+            d = e.door(s)
+        finally:
+            os.seteuid(0)
+        ids = [send(d, "Read", file_path="f%d" % n) for n in range(taken + 1)]
+        ats.equal(d.answer(ids[taken])["error"]["data"]["code"], "table_full")
+        want.append((d, ids[:taken]))
+    s, _b = e.session()
+    d = e.door(s)
+    want.append((d, [send(d, "Read", file_path="mine%d" % n) for n in range(2)]))
+    d.request("ping")
+    e.kill()
+    for d, ids in want:     # each that was taken waited: none has an answer
+        ats.equal([m for m in iter(d.message, None) if m.get("id") in ids], [])
+
+
 @ats.test("the engine can exec nothing, open no network and read no file of others")
 def _(home):
     e = engine.Engine(home)

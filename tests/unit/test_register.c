@@ -268,7 +268,7 @@ START_TEST(reg_forgets_only_what_is_unused_for_long)
 	struct reg *r;
 
 	make_tree();
-	r = open_reg(3, DAY);
+	r = open_reg(6, DAY);		/* half of them are for one user */
 	first = add(r, "/1", "k");
 	add(r, "/2", "k");
 	add(r, "/3", "k");
@@ -287,6 +287,39 @@ START_TEST(reg_forgets_only_what_is_unused_for_long)
 	reg_free(r);
 	r = open_reg(3, DAY);		/* /3 closed, /4 too old */
 	ck_assert_uint_eq(reg_count(r), 1);
+	reg_free(r);
+	remove_tree();
+}
+END_TEST
+
+START_TEST(reg_shares_its_places_among_users)
+{
+	struct session *s, *gone = NULL, *first;
+	struct reg *r;
+
+	make_tree();
+	r = open_reg(6, DAY);
+	first = add(r, "/1", "k");
+	add(r, "/2", "k");
+	add(r, "/3", "k");
+	first->used_ms -= 2 * 60 * 60 * 1000;
+	/* Half of what the others leave. */
+	ck_assert_int_eq(reg_add(r, 1001, "/1", "k", &s, &gone, &err), 0);
+	ck_assert_int_eq(reg_add(r, 1001, "/2", "k", &s, &gone, &err), 0);
+	ck_assert_int_eq(reg_add(r, 1001, "/3", "k", &s, &gone, &err), -ATS_E_FULL);
+	ck_assert_ptr_nonnull(strstr(err.text, "2 of them yours"));
+	ck_assert_ptr_null(gone);	/* the first is another's */
+	ck_assert_int_eq(reg_add(r, 1002, "/1", "k", &s, &gone, &err), 0);
+	ck_assert_ptr_null(gone);
+	ck_assert_uint_eq(reg_count(r), 6);
+	/* All are taken, by as many as there is room for: the oldest goes. */
+	ck_assert_int_eq(reg_add(r, 1003, "/1", "k", &s, &gone, &err), 0);
+	ck_assert_ptr_eq(gone, first);
+	session_free(gone);
+	/* Whose brain it is has what is there. */
+	ck_assert_int_eq(reg_add(r, getuid(), "/1", "k", &s, &gone, &err), -ATS_E_FULL);
+	session_free(reg_take(r, s == NULL ? "" : reg_find_named(r, 1003, "/1", "k")->id));
+	ck_assert_int_eq(reg_add(r, getuid(), "/1", "k", &s, &gone, &err), 0);
 	reg_free(r);
 	remove_tree();
 }
@@ -326,4 +359,4 @@ ATS_UNIT_MAIN("register", workspace_check_refuses_what_is_not_a_project,
     workspace_check_resolves_what_is_fine,
     reg_finds_the_same_session_again_also_from_its_file,
     reg_ids_are_sha256_of_uid_directory_and_key, reg_forgets_only_what_is_unused_for_long,
-    reg_refuses_keys_and_ignores_edited_lines)
+    reg_shares_its_places_among_users, reg_refuses_keys_and_ignores_edited_lines)
