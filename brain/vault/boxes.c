@@ -176,7 +176,8 @@ boxes_need(struct vault *v, const char *id, const char *url)
 	}
 	if (v->stopping || (b == NULL && (b = make(v, id, s->uid)) == NULL)) {
 		refuse(v, id, v->stopping ? ATS_E_NO_SANDBOX : ATS_E_FULL,
-		    v->stopping ? "brain stops" : "limits.sandboxes is reached");
+		    v->stopping ? "brain stops" :
+		    "limits.sandboxes is reached, or your share of it");
 		return;
 	}
 	if (b->state == BOX_UP && is_elsewhere(v)) {
