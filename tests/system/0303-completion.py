@@ -56,62 +56,68 @@ def _(home):
             ats.matches(man, r"\b%s\b" % w)
 
 
-def bash(home, shell="bash"):
+def run(home, argv):
+    return subprocess.run(argv, stdout=subprocess.PIPE, check=True, env=home.env,
+                          timeout=ats.TIMEOUT).stdout.decode()
+
+
+# One process of a shell answers all questions: to start one takes longer than to ask it.
+def bash(home, questions, shell="bash"):
     script = home.ctl("completion", shell, code=0).stdout.decode()
-
-    def ask(*words):
-        more = "COMP_WORDS=(%s) COMP_CWORD=%d; _atsctl; echo \"${COMPREPLY[*]}\"" % (
-            " ".join("'%s'" % w for w in words), len(words) - 1)
-        if shell == "zsh":	# as zsh counts, and what bashcompinit calls the function with
-            more = "setopt ksharrays\n" + more
-            argv = ["zsh", "-f", "-c", "autoload -U compinit && compinit -D\n" + script + more]
-        else:
-            argv = ["bash", "-c", script + more]
-        return set(subprocess.run(argv, stdout=subprocess.PIPE, check=True, env=home.env,
-                                  timeout=ats.TIMEOUT).stdout.decode().split())
-    return ask
+    asked = "".join("COMP_WORDS=(%s) COMP_CWORD=%d; _atsctl; echo \"${COMPREPLY[*]}\"\n" % (
+        " ".join("'%s'" % w for w in words), len(words) - 1) for words in questions)
+    if shell == "zsh":      # as zsh counts, and what bashcompinit calls the function with
+        out = run(home, ["zsh", "-f", "-c", "autoload -U compinit && compinit -D\n" + script +
+                         "setopt ksharrays\n" + asked])
+    else:
+        out = run(home, ["bash", "-c", script + asked])
+    return [set(line.split()) for line in out.split("\n")[:-1]]
 
 
-def fish(home):
+def zsh(home, questions):
+    return bash(home, questions, "zsh")
+
+
+def fish(home, questions):
     script = home.ctl("completion", "fish", code=0).stdout.decode()
-
-    def ask(*words):
-        r = subprocess.run(["fish", "-c", script + "\ncomplete -C '%s'" % " ".join(words)],
-                           stdout=subprocess.PIPE, check=True, env=home.env, timeout=ats.TIMEOUT)
-        return {x.split("\t")[0] for x in r.stdout.decode().splitlines()}
-    return ask
+    out = run(home, ["fish", "-c", script + "".join(
+        "\ncomplete -C '%s'; echo =" % " ".join(words) for words in questions)])
+    return [{x.split("\t")[0] for x in part.splitlines()} for part in out.split("=\n")[:-1]]
 
 
-def offers(home, ask):
+def offers(home, shell):
     said = table(home)
-    got = ask("atsctl", "")
-    ats.equal(set(said) - got, set())
-    ats.equal(GLOBAL - ask("atsctl", "--"), set())
+    questions = [("atsctl", ""), ("atsctl", "--")] + [
+        ("atsctl", name, begun) for name in said for begun in ("", "--")]
+    answers = shell(home, questions)
+    ats.equal(len(answers), len(questions))
+    got = dict(zip(questions, answers))
+    ats.equal(set(said) - got["atsctl", ""], set())
+    ats.equal(GLOBAL - got["atsctl", "--"], set())
     for name, (words, options) in said.items():
-        ats.equal((options | {"--json", "--help"}) - ask("atsctl", name, "--"), set(), name)
-        got = ask("atsctl", name, "") if words else set()
-        ats.equal(words - got, set(), name)
+        ats.equal((options | {"--json", "--help"}) - got["atsctl", name, "--"], set(), name)
+        ats.equal(words - got["atsctl", name, ""], set(), name)
         others = {o for n, (_, more) in said.items() for o in more} - options - GLOBAL
-        ats.equal(ask("atsctl", name, "--") & others, set(), name)
+        ats.equal(got["atsctl", name, "--"] & others, set(), name)
 
 
 @ats.test("bash offers all of it, and nothing of another command")
 def _(home):
-    offers(home, bash(home))
+    offers(home, bash)
 
 
 @ats.test("so does zsh")
 def _(home):
     if not shutil.which("zsh"):
         ats.skip("no zsh")
-    offers(home, bash(home, "zsh"))
+    offers(home, zsh)
 
 
 @ats.test("so does fish")
 def _(home):
     if not shutil.which("fish"):
         ats.skip("no fish")
-    offers(home, fish(home))
+    offers(home, fish)
 
 
 @ats.test("without these shells: each word is in the scripts")
