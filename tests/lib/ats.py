@@ -36,7 +36,7 @@ import traceback
 # Tests use these as ats.NAME.
 from ats_base import (
     TOP, BUILD, TIMEOUT, OTHER_UID, test_env, program, Skip, Failure, skip, check, equal,
-    contains, some, rounds, PARTLY, WHOLLY, SANITIZED, SHORT_IO, small, missing, matches, alive,
+    contains, some, rounds, QUICK, PARTLY, WHOLLY, SANITIZED, SHORT_IO, small, missing, matches, alive,
     parents, paused, descendants, cmdline, comm, memory, find, pidfd, wait_gone, until,
     kill_at_once, set_immutable)
 from ats_rpc import MCP_KEY, MODERN, RpcError, Rpc, modern_meta, wait_readable, Door, Mcp

@@ -271,7 +271,8 @@ def _(p):
         ats.equal([n for n in os.listdir(p.ws) if ".quarantine" in n], [])
 
 
-@each("what a call litters does not crowd the user's repositories and sockets out")
+@each("what a call litters does not crowd the user's repositories and sockets out",
+      long=ats.WHOLLY)
 def _(p):
     deep = "/".join("d" * 20)
     repositories = ("zz", "node_modules/n", deep, ".git/modules/zz")

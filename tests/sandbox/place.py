@@ -93,11 +93,12 @@ class Place:
 BARE = ("uid+landlock", "landlock")
 
 
-def each(name, only=("namespaces", *BARE), users=False):
-    """Registers a test for each situation with one of these levels. users: not as root."""
+def each(name, only=("namespaces", *BARE), users=False, long=None):
+    """Registers a test for each situation with one of these levels. users: not as root. long: see
+    ats.some()."""
     def register(fn):
-        for what, uid, prefix, level in ats.some(
-                s for s in SITUATIONS if s[3] in only and not (users and "root" in s[0])):
+        for what, uid, prefix, level in ats.some((
+                s for s in SITUATIONS if s[3] in only and not (users and "root" in s[0])), long):
             def run(uid=uid, prefix=prefix, level=level):
                 p = Place(uid, prefix, level)
                 try:

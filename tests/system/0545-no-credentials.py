@@ -109,7 +109,7 @@ def use_everything(home, mcp):
     home.ctl("exec", "--", "sh", "-c", "env; cat", input="from stdin\n", code=0)
 
 
-@ats.test("what the host keeps is nowhere on the other side")
+@ats.test("what the host keeps is nowhere on the other side", long=ats.WHOLLY)
 def _(home):
     if os.geteuid() != 0:
         ats.skip("only root reads the memory of the box's processes")

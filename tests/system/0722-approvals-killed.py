@@ -293,7 +293,7 @@ ENDS = {
 }
 for moment in (before_the_ask, while_it_waits, before_it_is_run, after_it_has_run):
     for role in ("vault", "engine", "gateway"):
-        for tool in ("box__change", "box__reads"):
+        for tool in ats.some(("box__change", "box__reads")):
             def one(home, moment=moment, role=role, tool=tool):
                 w = World(home)
                 i, may_wait = moment(w, role, tool)
@@ -301,8 +301,8 @@ for moment in (before_the_ask, while_it_waits, before_it_is_run, after_it_has_ru
                 ends = ENDS.get((moment, role), {"done", "not started", "unknown"})
                 ats.check(how in ends, "%s is none of %s" % (how, sorted(ends)))
                 ats.check(w.runs(role) <= 1, "it ran twice")
-            ats.test("%s, %s: the %s is killed" % (tool[5:], moment.__name__.replace("_", " "),
-                                                  role))(one)
+            ats.case("%s, %s: the %s is killed" % (tool[5:], moment.__name__.replace("_", " "),
+                                                   role), one)
 
 
 if __name__ == "__main__":
