@@ -70,13 +70,16 @@ CONTAINERS := $(wildcard tests/sandbox/091*)
 SCRIPTS := $(filter-out $(CONTAINERS),$(wildcard tests/system/[0-9]* tests/sandbox/[0-9]* \
 	tests/diff/[0-9]*))
 FIRST := $(wildcard tests/fault/[0-9]*.py tests/sandbox/0700* tests/system/0720* tests/system/0611* \
-	tests/system/0801* tests/system/0717* tests/system/0527* tests/system/0761* tests/sandbox/0610* tests/system/045* tests/system/0540* tests/system/04[0-46-9]* \
-	tests/system/0300-h* tests/system/061[0-02-9]* tests/system/0710* tests/system/051* tests/system/052[0-689]* \
+	tests/system/0801* tests/system/0717* tests/system/0527* tests/system/0761* \
+	tests/sandbox/0610* tests/system/045* tests/system/0540* tests/system/04[0-46-9]* \
+	tests/system/0300-h* tests/system/061[02-9]* tests/system/0710* tests/system/051* \
+	tests/system/052[0-689]* \
 	tests/sandbox/0[19]* tests/system/0545* tests/system/0505* tests/diff/[0-9]*)
 longest_first = $(filter $(1),$(FIRST)) $(filter-out $(FIRST),$(1))
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 FAULT_SHORT ?= 2
-faulty = $(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) VARIANT=fault BUILD=$(BUILD)/fault-out
+faulty = $(MAKE) -s --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
+	VARIANT=fault BUILD=$(BUILD)/fault-out
 part = ATS_BUILD=$(abspath $(BUILD)) ATS_FAULT_BUILD=$(abspath $(BUILD))/fault-out \
 	ATS_FAULT_SHORT=$(FAULT_SHORT) ATS_PART=$(1) tests/run
 FAULT_PY := $(wildcard tests/fault/[0-9]*.py)
