@@ -57,8 +57,7 @@ relay_params(const struct ats_specs *tools, struct ats_slice text, const char *c
 
 	if (rc < 0)
 		return ats_err_wrap(err, "the request");
-	/* One of a gateway that no list has is brain's to refuse, and to write down. */
-	if (ats_specs_find(tools, r.tool) == NULL && strstr(r.tool, "__") == NULL)
+	if (ats_specs_find(tools, r.tool) == NULL)
 		return ats_err_set(err, ATS_E_UNKNOWN_TOOL,
 		    "there is no tool of this name; the list "
 		    "of tools names those that there are");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of calls that were sent when their link, their sandbox or the engine is lost. Runs in
- * the engine; which of them hands still has is a sandbox's word. */
+ * What becomes of calls that were sent when their link, their sandbox or the engine is lost. Runs
+ * in the engine; which of them hands still has is a sandbox's word. */
 #include "brain/engine/dispatch_private.h"
 
 #include <stdio.h>

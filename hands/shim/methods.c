@@ -4,7 +4,6 @@
  * Runs in the sandbox; the lines are an agent's, the specs the host's. */
 #include "hands/shim/shim.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "hands/shim/out.h"
@@ -156,29 +155,12 @@ start(struct shim *s, const struct rpc *r, const struct ats_spec *spec, struct a
 		s->way->call(s, c, spec, args);
 }
 
-/* What no list has may be a tool that every call of is refused, which the host writes down: so it
- * decides about all names that its tools can have. NULL: this is none. */
-static const struct ats_spec *
-unlisted(const char *name, struct ats_spec *other)
-{
-	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789_-";
-	const char *mark = strstr(name, "__");
-
-	if (mark == NULL || mark == name || mark[2] == '\0' ||
-	    name[strspn(name, chars)] != '\0')
-		return NULL;
-	(void)snprintf(other->name, sizeof(other->name), "%s", name);
-	return other;
-}
-
 static void
 on_call(struct shim *s, const struct rpc *r)
 {
 	static const struct ats_slice empty = { "{}", 2 };
 	ATS_CLEANUP_BUF struct ats_buf name = { 0 };
 	struct ats_json_val v, args = { .type = ATS_JSON_OBJECT, .raw = empty };
-	struct ats_spec other = { 0 };
 	const struct ats_spec *spec;
 
 	ats_buf_init(&name, ATS_SPECS_NAME);
@@ -188,8 +170,7 @@ on_call(struct shim *s, const struct rpc *r)
 		return;
 	}
 	if (ats_json_to_str(&v, &name) < 0 ||
-	    ((spec = ats_specs_find(&s->specs, name.data)) == NULL &&
-	        (spec = unlisted(name.data, &other)) == NULL))
+	    (spec = ats_specs_find(&s->specs, name.data)) == NULL)
 		refuse(s, r->id, RPC_PARAMS, "Unknown tool: ", name.data);
 	else if (ats_json_get(r->params, "arguments", &args) && args.type != ATS_JSON_OBJECT)
 		refuse(s, r->id, RPC_PARAMS, "Invalid params: arguments is not an object", "");

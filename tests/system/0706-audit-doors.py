@@ -185,8 +185,11 @@ def check(home, make, can):
         one("Bash", {"command": "echo x"})      # its walls are the sandbox's: nobody decides
     if can != 0:
         one("box__free", {}, "ordered", "ended", decision="allow")
-        one("box__gone", {}, "refused", decision="deny", code="denied",
-            rule="permissions.deny: box__gone")
+        if can == 2:
+            one("box__gone", {}, "refused", decision="deny", code="denied",
+                rule="permissions.deny: box__gone")
+        else:   # no list has it: the sandbox's side knows no such tool, and the host is not asked
+            ats.matches(one("box__gone", {}), "(?i)no tool|unknown tool")
         one("box__asks", {}, "asked", "approved", "ordered", "ended", how="APPROVE",
             decision="ask")
         one("box__asks", {}, "asked", "denied", how="DENY", decision="ask")

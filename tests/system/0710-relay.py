@@ -9,7 +9,6 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
-from fake_door import Fail
 from fake_vault import FakeVault
 from relay_shim import Server, Shim
 
@@ -36,8 +35,6 @@ def brain_of(home, tools=None):
                 b.held.append((conn, message))
                 b.changed.notify_all()
             return None
-        if p["name"] not in [t["name"] for t in b.tools]:
-            raise Fail("no tool is called " + p["name"])
         if p["arguments"].get("fail"):
             return {"outcome": "done", "is_error": True,
                     "content": [{"type": "text", "text": "no such repository"}]}
@@ -59,13 +56,11 @@ def _(home):
     ats.check(specs[0]["timeoutMs"] > 600000, specs[0])
     ats.equal(r.shim.call("g__echo", {"text": "grün\x1b"}), {"ok": True, "text": '{"text": "grün\\u001b"}'})
     ats.equal(r.shim.call("g__echo", {"fail": True}), {"ok": False, "error": "no such repository"})
-    for name in ("Bash", "other", "_", "tools/list"):
+    for name in ("Bash", "g__other", "__", "tools/list"):
         a = r.shim.call(name, {"command": "id"})
         ats.equal((a["ok"], list(a)), (False, ["ok", "error"]))
         ats.contains(a["error"], "no tool of this name")
     ats.equal([m["params"]["name"] for m in b.requests("ats/tool.call")], ["g__echo"] * 2)
-    # What is denied is in no list: whether a name can be of a gateway's tool brain says.
-    ats.equal(r.shim.call("g__gone", {}), {"ok": False, "error": "no tool is called g__gone"})
     # args may be absent or null
     for text in (b'{"toolName":"g__echo","toolCallId":"x"}',
                  b'{"toolName":"g__echo","toolCallId":"../../x","args":null}'):
@@ -286,7 +281,7 @@ def _(home):
     b = brain_of(home, [])
     r = Server(home).ready()
     ats.equal(r.shim.names(), [])
-    ats.contains(r.shim.call("g__echo", {})["error"], "no tool is called")
+    ats.contains(r.shim.call("g__echo", {})["error"], "no tool of this name")
 
     def change(tools):
         b.tools = tools
@@ -296,7 +291,7 @@ def _(home):
     ats.equal(r.shim.call("g__echo", {})["ok"], True)
     change(TOOLS[:1])
     ats.until(lambda: r.shim.names() == [], "no specs file")
-    ats.contains(r.shim.call("g__echo", {})["error"], "no tool is called")
+    ats.contains(r.shim.call("g__echo", {})["error"], "no tool of this name")
     ats.contains(r.end(), "no gateway has a tool")
     elsewhere = os.path.join(home.ws, "specs.json")
     b.tools = TOOLS

@@ -13,8 +13,8 @@ import ats
 from vault_rig import REFUSED, STARTED, WAITS, VaultRig, sha256
 
 INVAL, PERM, FULL, AGAIN, NOTFILE, JSON_CODE = 4, 7, 8, 9, 16, 11
-FIELD, UNKNOWN_TOOL, UNKNOWN_ID, CANCELLED, LOST, NOT_STARTED, DENIED = \
-    103, 200, 201, 202, 204, 205, 207
+FIELD, UNKNOWN_TOOL, UNKNOWN_ID, CANCELLED, NOT_STARTED, DENIED, GATEWAY_LOST = \
+    103, 200, 201, 202, 205, 207, 209
 CHANGED, TOOBIG = 211, 3
 HIDDEN, ASKS = 8, 16
 SECRET = "s3cret-of-the-test"
@@ -520,7 +520,7 @@ def broken_by(home, act, kind="run"):
     rig.ready(other)
     ats.equal(e.state(2)[0], STARTED)
     act(rig, g)
-    ats.equal(e.refused(1)[0], LOST)
+    ats.equal(e.refused(1)[0], GATEWAY_LOST)
     if g.sock.fileno() >= 0:
         g.ended()
         g.leave()
@@ -749,7 +749,7 @@ def _(home):
     # The gateway that has none has nothing to say about it.
     rigs["none"].say("GW_UNAUTHORIZED")
     ats.equal([m[0] for m in rigs["none"].ended()], [])
-    ats.equal(e.refused(5)[0], LOST)
+    ats.equal(e.refused(5)[0], GATEWAY_LOST)
     one.say("GW_ENDED", 1, 0)
     e.ask(9, s, "one__look", '{"a":"x"}')
     ats.equal(e.state(9)[0], STARTED)

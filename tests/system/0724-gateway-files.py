@@ -194,11 +194,11 @@ def _(home):
     ats.equal(ats.find(home.brain_pid(), "ats-gateway"), [])
     home.write("good", b"good")
     ats.contains(mcp.text("box__send", f="good"), sha256(b"good"))
-    # It never came to a decision: no line of it.
+    # But for what a rule refuses it never came to a decision: no line of it.
     def events():
         with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
             return [x["event"] for x in map(json.loads, f)]
-    ats.until(lambda: events() == ["ordered", "ended"], "one call alone")
+    ats.until(lambda: events() == ["refused"] * 3 + ["ordered", "ended"], "one call alone")
 
 
 @ats.test("a call that is cancelled while its file is read starts nothing, nor one of a closed session")

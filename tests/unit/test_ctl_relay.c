@@ -74,7 +74,7 @@ START_TEST(other_requests_are_refused_without_a_byte_of_them)
 {
 	static const char *const bad[] = { "", "SECRET", "[]", "{}", "\"SECRET\"",
 		"{\"toolName\":\"Bash\",\"toolCallId\":\"x\"}",
-		"{\"toolName\":\"SECRET_x\",\"toolCallId\":\"x\"}",
+		"{\"toolName\":\"SECRET__x\",\"toolCallId\":\"x\"}",
 		"{\"toolName\":\"g__t\"}", "{\"toolName\":\"g__t\",\"toolCallId\":7}",
 		"{\"toolName\":\"g__t\",\"toolCallId\":\"x\",\"args\":\"SECRET\"}",
 		"{\"toolName\":\"g__t\",\"toolCallId\":\"x\",\"SECRET\":1}",
