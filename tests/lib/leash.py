@@ -72,6 +72,15 @@ class Leash:
             self.pump(end - time.monotonic())
         return self.answers.pop(tag)
 
+    def is_answered(self, tag, name, timeout=ats.TIMEOUT):
+        """Which comes first, the answer or such an event."""
+        end = time.monotonic() + timeout
+        while tag not in self.answers:
+            if any(e["event"] == name for e in self.events):
+                return False
+            self.pump(end - time.monotonic())
+        return True
+
     def event(self, name, timeout=ats.TIMEOUT):
         end = time.monotonic() + timeout
         while True:
