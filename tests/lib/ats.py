@@ -340,7 +340,8 @@ class Home:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 self.ctl("shutdown", timeout=20)
         wait_gone(before, 10)
-        left = sorted(self.ours())
+        # What a brain began while it was told to stop is killed with it, and dies in its time.
+        left = sorted(wait_gone(self.ours(), 10))
         names = ["%d %s" % (p, cmdline(p)[:120] or comm(p)) for p in left]
         for pid in left:
             with contextlib.suppress(OSError):
