@@ -12,6 +12,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "common/child.h"
 #include "common/fd.h"
@@ -172,6 +175,10 @@ begin(const struct beginning *b, unsigned long flags)
 {
 	static char stack[STACK_BYTES] __attribute__((aligned(16)));
 
+#ifdef __SANITIZE_ADDRESS__
+	/* The child before this one became another program with its frames still marked there. */
+	ASAN_UNPOISON_MEMORY_REGION(stack, sizeof stack);
+#endif
 	return clone(run_child, stack + sizeof stack, (int)flags | CLONE_VM | CLONE_VFORK,
 	    (void *)(uintptr_t)b);
 }
