@@ -29,6 +29,7 @@ class Gateway:
         self.tell()
         if link:
             self.connect()
+        e.heard()       # before what a client says
 
     def tell(self, code="", text=""):
         """All tools, as the vault tells them."""
