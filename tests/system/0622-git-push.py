@@ -66,6 +66,8 @@ def push(home, branch, code=0):
 
 @ats.test("a branch is pushed; nothing of the workspace runs on the host; the token is nowhere")
 def _(home):
+    if ats.SANITIZED:
+        ats.skip("a sanitized atsctl has no room in what the program of a gateway may have")
     repos = os.path.join(home.dir, "repos")
     os.mkdir(repos)
     server = upstream.Upstream(TOKEN, root=repos)
