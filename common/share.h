@@ -6,6 +6,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* Whether the places of this user are counted: not those of root, nor of whose brain it is. */
+static inline bool
+ats_share_counts(uint64_t uid, uint64_t owner)
+{
+	return uid != 0 && uid != owner;
+}
 
 /* Whether somebody who holds mine of the all places that are taken, of limit, may have one more:
  * each may take half of what the others leave. So who is alone has half of them, nobody keeps the

@@ -75,8 +75,7 @@ add(struct ats_json_w *w, const char *name, const char *state, const char *why,
 	ats_json_w_end(w);
 }
 
-/* ---- one kind each
- * ----------------------------------------------------------------------- */
+/* ---- one kind each ----------------------------------------------------------------- */
 
 /* Brain starts it again and again; its first start has no reason yet, and is none. */
 static size_t
@@ -192,8 +191,7 @@ add_each(struct ats_json_w *w, struct ats_slice from, const char *array,
 	return n;
 }
 
-/* ---- all of them
- * ------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------- */
 
 size_t
 health_write(struct ats_json_w *w, struct ats_slice vault, struct ats_slice engine)

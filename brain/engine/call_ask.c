@@ -419,7 +419,7 @@ has_room(const struct engine *e, uint64_t uid)
 	size_t all = calls_count(e->calls), mine = 0, pos = 0;
 	const struct call *c;
 
-	if (uid != 0 && uid != e->brain_uid && all >= e->set.calls_max / 2)
+	if (ats_share_counts(uid, e->brain_uid) && all >= e->set.calls_max / 2)
 		while ((c = calls_each(e->calls, &pos)) != NULL)
 			mine += c->session != NULL && c->session->uid == uid;
 	return ats_share_has_room(e->set.calls_max, all, mine);

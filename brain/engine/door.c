@@ -27,14 +27,14 @@ struct door {
 	size_t count;
 };
 
-/* Users of the machine share what there is; whose brain it is, and root, need not. */
+/* Users of the machine share what there is. */
 static bool
 has_room(const struct door *d, uint64_t uid)
 {
 	const struct client *c;
 	size_t mine = 0;
 
-	if (uid != 0 && uid != d->e->brain_uid)
+	if (ats_share_counts(uid, d->e->brain_uid))
 		TAILQ_FOREACH (c, &d->clients, link)
 			mine += c->uid == uid;
 	return ats_share_has_room(d->e->set.clients_max, d->count, mine);

@@ -184,12 +184,12 @@ start_after(struct call *c, enum hook_side side)
 	note_begin(c, side);
 	c->hooked_us = ats_clock_us();
 	c->hooks = hooks_run(c->e, side, &ask, on_after, c, &err);
-	if (c->hooks == NULL)
+	if (c->hooks == NULL) {
 		hooks_run_over(c);
-	if (c->hooks == NULL)
 		ats_log(ATS_LOG_WARN, "hooks of a call that has ended were not run",
 		    "session=%s call=c-%llu why=\"%s\"", c->session->id, (unsigned long long)c->id,
 		    err.text);
+	}
 	return c->hooks != NULL;
 }
 

@@ -43,13 +43,13 @@ drop(struct vault *v, struct box *b)
 	free(b);
 }
 
-/* Users of the machine share what there is; whose brain it is, and root, need not. */
+/* Users of the machine share what there is. */
 static bool
 has_room(const struct vault *v, uint64_t uid)
 {
 	size_t mine = 0;
 
-	if (uid != 0 && uid != v->uid)
+	if (ats_share_counts(uid, v->uid))
 		for (const struct box *b = v->boxes; b != NULL; b = b->next)
 			mine += b->uid == uid;
 	return ats_share_has_room(v->conf->max_sandboxes, v->nboxes, mine);

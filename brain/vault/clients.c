@@ -347,13 +347,13 @@ may_come(const struct vault *v, uid_t uid)
 	    (v->places->system && !(v->outside.listener >= 0 && uid == v->outside.uid));
 }
 
-/* Users of the machine share what there is; whose brain it is, and root, need not. */
+/* Users of the machine share what there is. */
 static bool
 has_room(const struct vault *v, uid_t uid)
 {
 	size_t mine = 0;
 
-	if (uid != 0 && uid != v->uid)
+	if (ats_share_counts(uid, v->uid))
 		for (const struct client *c = v->clients; c != NULL; c = c->next)
 			mine += c->uid == uid;
 	return ats_share_has_room(v->conf->max_clients, v->nclients, mine);

@@ -342,13 +342,6 @@ reg_check_way(const struct reg *r, const char *path, const char *real, struct at
 	    path, s->workspace);
 }
 
-/* Users of the machine share what there is; whose brain it is, and root, need not. */
-static bool
-is_ours(uint64_t uid)
-{
-	return uid == 0 || uid == getuid();
-}
-
 static size_t
 count_of(const struct reg *r, uint64_t uid)
 {
@@ -365,6 +358,7 @@ reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct s
     struct session **ret_gone, struct ats_err *err)
 {
 	struct session *s, *known, *gone = NULL;
+	bool counts;
 	size_t mine;
 
 	if (key[0] == '\0' || strlen(key) > SESSION_KEY_MAX)
@@ -381,9 +375,11 @@ reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct s
 		*ret = known;
 		return 0;
 	}
+	/* Users of the machine share what there is. */
 	mine = count_of(r, uid);
-	if (!ats_share_has_room(r->max, ats_map_count(r->byid), is_ours(uid) ? 0 : mine)) {
-		gone = oldest(r, is_ours(uid) || mine == 0, uid);
+	counts = ats_share_counts(uid, getuid());
+	if (!ats_share_has_room(r->max, ats_map_count(r->byid), counts ? mine : 0)) {
+		gone = oldest(r, !counts || mine == 0, uid);
 		if (gone == NULL) {
 			session_free(s);
 			return ats_err_set(err, ATS_E_FULL,

@@ -150,6 +150,18 @@ class Connection:
         self.sock.close()
 
 
+class Quiet(Connection):
+    """One that takes little into its own buffers."""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self.sock.close()
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sock.settimeout(ats.TIMEOUT)
+        self.sock.connect(("127.0.0.1", server.port))
+
+
 class Client:
     """An MCP session."""
 

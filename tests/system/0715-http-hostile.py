@@ -4,30 +4,17 @@
 floods or says nonsense: each costs what its limit says, and nobody else."""
 import os
 import select
-import socket
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 from fake_brain import FakeBrain
-from http_client import Client, Connection, Modern, Server
+from http_client import Client, Modern, Quiet, Server
 
 MIB = 1 << 20
 BIG = "x" * MIB
 SEEN = []       # methods that came to the engine
-
-
-class Quiet(Connection):
-    """One that takes little into its own buffers."""
-
-    def __init__(self, server):
-        super().__init__(server)
-        self.sock.close()
-        self.sock = socket.socket()
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(ats.TIMEOUT)
-        self.sock.connect(("127.0.0.1", server.port))
 
 
 def script(door, m):

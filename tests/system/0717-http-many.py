@@ -3,13 +3,12 @@
 """Who has the token of ats-http and opens many sessions and connections: there are limits of all of
 them together, each with its status, and what is asked for later, when there is room, is served."""
 import os
-import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 from fake_brain import FakeBrain
-from http_client import Client, Connection, Modern, Server
+from http_client import Client, Modern, Quiet, Server
 
 MIB = 1 << 20
 SEEN = []
@@ -111,18 +110,6 @@ def _(home):
     conns[0].close()
     ats.until(lambda: c.post("ping", {"x": "x" * (10 * MIB)}).status == 200, "there is room again")
     ats.check(rss(server) < 300 or ats.SANITIZED, rss(server))
-
-
-class Quiet(Connection):
-    """One that takes little into its own buffers, and reads nothing."""
-
-    def __init__(self, server):
-        super().__init__(server)
-        self.sock.close()
-        self.sock = socket.socket()
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.sock.settimeout(ats.TIMEOUT)
-        self.sock.connect(("127.0.0.1", server.port))
 
 
 @ats.test("answers that nobody reads, over many connections: the fullest is closed, no other")
