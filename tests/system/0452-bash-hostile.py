@@ -184,7 +184,7 @@ def _(home):
 
     def more():
         nonlocal seen
-        seen += mcp.text("BashOutput", bash_id=id, filter="^l\u00edne \\d*7 \u4f60$|^a")
+        seen += mcp.text("BashOutput", bash_id=id, filter="7 \u4f60$|^a")
         return "completed" in seen
     ats.until(more, "it ends")
     ats.equal(sorted(int(n) for n in re.findall(r"l\u00edne (\d+) ", seen)),
