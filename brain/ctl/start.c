@@ -271,16 +271,21 @@ brain_peer_check(const struct ctl *c, int fd, const char *path, struct ats_err *
 static int
 find_or_start(struct ctl *c, bool may_start, int *ret_fd, struct ats_err *err)
 {
+	struct ats_err why = { 0 };
 	int rc = 0;
 
 	if (c->vault_path[0] == '\0')
 		rc = ctl_find_places(c, err);
 	if (rc < 0)
 		return rc;
-	if (try_connect(c->vault_path, ret_fd, NULL) == 0)
+	rc = try_connect(c->vault_path, ret_fd, &why);
+	if (rc == 0)
 		return 0;
 	if (may_start && !c->no_start && c->socket == NULL)
 		return start_locked(c, ret_fd, err);
+	if (c->socket != NULL && rc == -ATS_E_PERM)	/* there is one: to start it is no help */
+		return ats_err_set(err, ATS_E_PERM, "%s; members of the socket's group may connect, "
+		    "after a new log-in", why.text);
 	if (may_start && c->socket != NULL)
 		return ats_err_set(err, ATS_E_NOENT,
 		    "no brain answers at %s; start it, or leave out --socket", c->socket);

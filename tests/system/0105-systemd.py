@@ -303,6 +303,11 @@ def _(home):
         # The engine's user is no client: what a sandbox breaks into cannot register a thing.
         r = s.ctl(ENGINE, "session", "new", "--workspace", "/srv/x", code=1)
         ats.contains(r.stderr, b"belongs to another user")
+        # Nor is who is not in the group of the socket, and hears that, not that nobody is there.
+        os.chmod(s.at["runtime"] + "/vault.sock", 0o600)
+        r = s.ctl(CLIENT, "exec", "--workspace", home.ws, "--", "true", code=125)
+        ats.matches(r.stderr, rb"vault\.sock: connect: Permission denied; members of the socket's")
+        os.chmod(s.at["runtime"] + "/vault.sock", 0o666)
         # Another user at engine.sock is no engine, also while none is there.
         s.engine.proc.kill()
         s.engine.proc.wait()
