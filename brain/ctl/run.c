@@ -113,10 +113,22 @@ take_lines(const char *said, const char *head, char *out, size_t size)
 	}
 }
 
+/* Whose brain reads it decides what it may say. */
+static bool
+is_of_system(const char *file)
+{
+	char own[ATS_PATH_MAX + 16];
+	struct ats_places places;
+
+	ats_places_system(&places);
+	(void)snprintf(own, sizeof(own), "%s/brain.json", places.config);
+	return strcmp(file, own) == 0;
+}
+
 void
 config_verdict(const char *file, struct config_verdict *ret)
 {
-	const char *argv[] = { "ats-brain", "-n", "--config", file, NULL };
+	const char *argv[] = { "ats-brain", "-n", "--config", file, NULL, NULL };
 	struct ats_places places;
 	struct ats_err err = { 0 };
 	struct ats_buf out;
@@ -126,6 +138,8 @@ config_verdict(const char *file, struct config_verdict *ret)
 	ats_buf_init(&out, 1 << 16);
 	if (file != NULL) {
 		(void)snprintf(ret->file, sizeof(ret->file), "%s", file);
+		if (is_of_system(file))
+			argv[4] = "--system";
 	} else {
 		argv[2] = NULL;
 		if (ats_places_find(&places, NULL) == 0) {

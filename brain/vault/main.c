@@ -23,15 +23,35 @@
 
 static struct options opt;
 
+#define EXIT_CONFIG 2		/* of which the units say that another start does not help */
+
+static void
+tell_starter(const struct ats_err *err)
+{
+	if (opt.ready_fd < 0)
+		return;
+	(void)!ats_fd_write_all(opt.ready_fd, err->text, strlen(err->text));
+	(void)!ats_fd_write_all(opt.ready_fd, "\n", 1);
+}
+
 /* Before the loop there is one way out: a line on the log and to who waits for us. */
 static void __attribute__((noreturn))
 give_up(const struct ats_err *err)
 {
-	if (opt.ready_fd >= 0) {
-		(void)!ats_fd_write_all(opt.ready_fd, err->text, strlen(err->text));
-		(void)!ats_fd_write_all(opt.ready_fd, "\n", 1);
-	}
+	tell_starter(err);
 	ats_fatal("%s", err->text);
+}
+
+/* The same for what a person has to change first; who only asks gets it without a log's words. */
+static void __attribute__((noreturn))
+wrong_config(const struct ats_err *err)
+{
+	tell_starter(err);
+	if (opt.check_only)
+		(void)fprintf(stderr, "ats-brain: %s\n", err->text);
+	else
+		ats_log(ATS_LOG_ERROR, err->text, NULL);
+	exit(EXIT_CONFIG);
 }
 
 /* A closed 0, 1 or 2 would be taken by the first socket that we open. */
@@ -81,11 +101,13 @@ find_places(struct ats_places *places, struct homes *homes)
 		rc = take_dir(places->runtime, opt.runtime, &err);
 	if (rc == 0)
 		rc = take_dir(places->state, opt.state, &err);
-	if (rc == 0)
+	/* Those of the system are its users', and who looks at its configuration may be anybody. */
+	if (rc == 0 && !(opt.system && opt.check_only)) {
 		rc = opt.system ? ats_places_make_shared(places->runtime, &err) :
 		    ats_places_make(places->runtime, &err);
-	if (rc == 0)
-		rc = ats_places_make(places->state, &err);
+		if (rc == 0)
+			rc = ats_places_make(places->state, &err);
+	}
 	if (rc == 0)
 		rc = homes_find(homes, places, &err);
 	if (rc < 0)
@@ -111,19 +133,12 @@ load_config(struct config *conf, const struct ats_places *places, const struct h
 {
 	struct ats_err err = { 0 };
 
-	if (config_load(conf, opt.config, places, homes, getenv("REMOTE_TOOLS_URL"), &err) < 0) {
-		if (!opt.check_only)
-			give_up(&err);
-		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
-		exit(2);
-	}
+	if (config_load(conf, opt.config, places, homes, getenv("REMOTE_TOOLS_URL"), &err) < 0)
+		wrong_config(&err);
 	if (opt.system && conf->provider == PROVIDER_STDIO) {
 		(void)ats_err_set(&err, ATS_E_CONFIG, "sandbox.url: a brain of the system starts "
 		    "no sandboxes; name where they are, or let each user run a brain");
-		if (!opt.check_only)
-			give_up(&err);
-		(void)fprintf(stderr, "ats-brain: %s\n", err.text);
-		exit(2);
+		wrong_config(&err);
 	}
 	if (opt.check_only && conf->provider != PROVIDER_STDIO)
 		(void)fprintf(stderr, "ats-brain: sandbox.url: %s\n", conf->sandbox_url);

@@ -56,7 +56,8 @@ homes_find(struct homes *ret, const struct ats_places *places, struct ats_err *e
 	for (size_t i = 0; i < ATS_ARRAY_LEN(own); i++) {
 		if (resolve(own[i], ret->own[i]) == 0)
 			continue;
-		if (i < 2 || errno != ENOENT)
+		/* The configuration's may be missing, and all when only that is looked at. */
+		if (errno != ENOENT)
 			return ats_err_sys(err, "%s", own[i]);
 		memcpy(ret->own[i], own[i], strlen(own[i]) + 1);
 	}

@@ -366,7 +366,25 @@ def _(home):
             f.write("{}")
         err = m.start("ats-brain", *argv, prefix=as_user(VAULT)).communicate(timeout=10)[1]
         ats.contains(err, b"a brain of the system starts no sandboxes")
-        ats.equal(m.proc.returncode, 1)
+        ats.equal(m.proc.returncode, 2)         # which the unit does not try again
+        # Its configuration is anybody's to look at: no directory is needed, and none is made.
+        look = argv[:1] + ("-n", "--runtime", home.dir + "/no", "--state", home.dir + "/none",
+                           "--config", at["config"])
+        for prefix in ((), as_user(CLIENT)):
+            err = m.start("ats-brain", *look, prefix=prefix).communicate(timeout=10)[1]
+            ats.contains(err, b"a brain of the system starts no sandboxes")
+            ats.equal(m.proc.returncode, 2)
+        with open(at["config"], "w", encoding="ascii") as f:
+            f.write('{"sandbox": {"url": "unix:/run/x.sock"}}')
+        for prefix in ((), as_user(CLIENT)):
+            err = m.start("ats-brain", *look, prefix=prefix).communicate(timeout=10)[1]
+            ats.equal((m.proc.returncode, err), (0, b"ats-brain: sandbox.url: unix:/run/x.sock\n"))
+        ats.equal([os.path.exists(home.dir + x) for x in ("/no", "/none")], [False, False])
+        with open(at["config"], "w", encoding="ascii") as f:
+            f.write('{"sandbox": {"url": 1}}')
+        err = m.start("ats-brain", *argv, prefix=as_user(VAULT)).communicate(timeout=10)[1]
+        ats.matches(err, rb"level=error.*url")
+        ats.equal(m.proc.returncode, 2)
         err = m.start("ats-brain", *argv, "--engine-user", "no-such-user",
                       prefix=as_user(VAULT)).communicate(timeout=10)[1]
         ats.contains(err, b"there is no such user")
