@@ -54,6 +54,25 @@ guard_any_busy(const struct guard *g)
 	return false;
 }
 
+/* Repositories that calls made: what was there when the workspace was looked through is the
+ * user's. A work tree becomes one itself when its .git is made useless, which tools can. */
+static unsigned
+settle_made(struct guard *g)
+{
+	unsigned moved = 0;
+
+	if ((g->git & GUARD_GIT) == 0)
+		moved = made_settle(g->from.workspace, g->from.config_is_open, &g->stays);
+	for (size_t d = 0; d < g->dirs.n; d++) {
+		const struct protect_dir *dir = &g->dirs.v[d];
+
+		if ((dir->kind == PROTECT_TREE || dir->kind == PROTECT_LINKED) &&
+		    made_is_bare(dir->path) && !guard_is_bare(g, d))
+			moved += made_settle_bare(dir->path, g->from.config_is_open, &g->stays);
+	}
+	return moved;
+}
+
 /* A call's processes have ended: what it made must be gone. Otherwise nothing is taken for the
  * user's any more, and the box ends. */
 static void
@@ -61,9 +80,7 @@ undo_call(struct guard *g, unsigned call)
 {
 	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
 		guard_undo(g);
-		if (!g->has_git)	/* as it was looked through: what is there is a call's */
-			(void)atomic_fetch_add(&g->moved, made_settle(g->from.workspace,
-			    g->from.config_is_open, &g->stays));
+		(void)atomic_fetch_add(&g->moved, settle_made(g));
 		if (g->stays == NULL)
 			return;
 	}
@@ -159,7 +176,7 @@ guard_turn(struct guard *g)
 		return;
 	guard_enter(g);
 	guard_settle(g);
-	is_new = !guard_any_busy(g) && guard_has_git(g) != g->has_git;
+	is_new = !guard_any_busy(g) && guard_git(g) != g->git;
 	guard_leave(g);
 	if (is_new)
 		guard_find(g, -1);
@@ -194,7 +211,7 @@ guard_forget(struct guard *g, unsigned call)
 		g->is_due = true;
 	}
 	failed = g->failed == call + 1;
-	is_new = !guard_any_busy(g) && guard_has_git(g) != g->has_git;
+	is_new = !guard_any_busy(g) && guard_git(g) != g->git;
 	guard_leave(g);
 	if (is_new && !failed)
 		guard_find(g, -1);
@@ -267,7 +284,7 @@ guard_end(struct guard *g, const struct guard_mark *mark)
 	failed = g->failed != 0;
 	g->busy[mark->call] = false;
 	g->is_due = !failed;
-	g->is_new = guard_has_git(g) != g->has_git;
+	g->is_new = guard_git(g) != g->git;
 	guard_leave(g);
 	if (failed)
 		return GUARD_STAYS;

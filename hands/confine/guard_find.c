@@ -15,17 +15,30 @@
 
 #include "common/log.h"
 #include "hands/confine/guard_private.h"
+#include "hands/confine/made.h"
 
 #define EVENTS (IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR)
 
-bool
-guard_has_git(const struct guard *g)
+unsigned
+guard_git(const struct guard *g)
 {
 	char path[4096];
 	struct stat st;
-
-	return snprintf(path, sizeof(path), "%s/.git", g->from.workspace) < (int)sizeof(path) &&
+	bool has_git =
+	    snprintf(path, sizeof(path), "%s/.git", g->from.workspace) < (int)sizeof(path) &&
 	    lstat(path, &st) == 0;
+
+	return (has_git ? GUARD_GIT : 0) | (made_is_bare(g->from.workspace) ? GUARD_BARE : 0);
+}
+
+bool
+guard_is_bare(const struct guard *g, size_t d)
+{
+	for (size_t i = 0; i < g->dirs.n; i++)
+		if (g->dirs.v[i].kind == PROTECT_GIT &&
+		    strcmp(g->dirs.v[i].path, g->dirs.v[d].path) == 0)
+			return true;
+	return false;
 }
 
 static bool
@@ -79,7 +92,7 @@ guard_find(struct guard *g, int calls)
 		    "the workspace cannot be looked through as a whole: no shell runs there", NULL);
 	memset(g->seen, 0, sizeof(g->seen));
 	memcpy(&g->dirs, &found, offsetof(struct protect_dirs, v) + found.n * sizeof(found.v[0]));
-	g->has_git = guard_has_git(g);
+	g->git = guard_git(g);
 	g->is_new = false;
 	watch(g);
 	guard_settle(g);
@@ -101,13 +114,17 @@ guard_open_events(struct guard *g, struct ats_err *err)
 	return 0;
 }
 
+/* With these a directory has a repository, or becomes one. */
+static const char *const of_git[] = { ".git", "HEAD", "objects", "refs" };
+
 static bool
 concerns(const struct inotify_event *e)
 {
 	if ((e->mask & IN_Q_OVERFLOW) != 0)
 		return true;
-	if (e->len > 0 && strcmp(e->name, ".git") == 0)
-		return true;
+	for (size_t i = 0; e->len > 0 && i < ATS_ARRAY_LEN(of_git); i++)
+		if (strcmp(e->name, of_git[i]) == 0)
+			return true;
 	for (size_t i = 0; e->len > 0 && i < PROTECT_NAMES_MAX && protect_names[i] != NULL; i++) {
 		const char *slash = strrchr(protect_names[i], '/');
 

@@ -11,6 +11,10 @@
 #include "hands/confine/guard.h"
 #include "hands/confine/keep.h"
 
+enum guard_git {
+	GUARD_GIT = 1,	/* it has a .git */
+	GUARD_BARE = 2	/* it is a repository itself */
+};
 struct guard {		/* shared memory: zygote and monitors */
 	int lock;		/* a file; its record lock ends with its process */
 	struct protect_from from;
@@ -26,7 +30,8 @@ struct guard {		/* shared memory: zygote and monitors */
 	bool is_due;		/* a call ended since the workspace was looked through */
 	int calls;		/* readable: a call waits for the zygote; or -1 */
 	bool left_off;		/* for it; the workspace is looked through later */
-	bool has_git, is_new;	/* .git; it was made by the call that ended */
+	unsigned git;		/* of enum guard_git: what the workspace was */
+	bool is_new;		/* that was made by the call that ended */
 	struct protect_dirs dirs;
 	uint64_t seen[PROTECT_DIRS_MAX];	/* its change time then; 0: look anyway */
 	bool absent[PROTECT_DIRS_MAX][PROTECT_NAMES_MAX];
@@ -46,9 +51,11 @@ void guard_undo(struct guard *g);
 /* A tool may run: what it made or changed is undone. Or none does: what is there is the user's. */
 void guard_settle(struct guard *g);
 
-/* ---- guard_find.c; not entered, but has_git ------------------------------------------ */
-/* Whether the workspace has a .git now. */
-bool guard_has_git(const struct guard *g);
+/* ---- guard_find.c; not entered, but git ------------------------------------------ */
+/* What of enum guard_git the workspace is now. */
+unsigned guard_git(const struct guard *g);
+/* Whether the d-th directory was a repository itself when it was looked through. */
+bool guard_is_bare(const struct guard *g, size_t d);
 /* Looks through the workspace; leaves off when calls becomes readable, if it is not -1. What is
  * found counts when no tool ran meanwhile. */
 void guard_find(struct guard *g, int calls);

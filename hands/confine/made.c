@@ -15,9 +15,12 @@
 #include "common/fd.h"
 #include "hands/confine/keep.h"
 #include "hands/confine/protect.h"
+#include "hands/confine/scan.h"
 
 #define CONFIG_MAX (64u << 10)
 #define HOOKS_MAX 1024
+
+static const char *const elsewhere[] = { "config.worktree", "commondir", "gitdir" };
 
 struct made {
 	bool config_is_open;
@@ -117,7 +120,6 @@ is_of_worktree(int git, const char *name)
 static void
 settle_one(struct made *m, const char *git, const char *inner)
 {
-	static const char *const elsewhere[] = { "config.worktree", "commondir", "gitdir" };
 	bool is_worktree = strncmp(inner, "/worktrees/", 11) == 0;
 	ATS_CLEANUP_FD int at = open_dir(m, git);
 	struct stat st;
@@ -170,5 +172,59 @@ made_settle(const char *dir, bool config_is_open, const char **ret_stays)
 	}
 	if (m.stays)
 		*ret_stays = ".git";
+	return m.moved;
+}
+
+bool
+made_is_bare(const char *dir)
+{
+	ATS_CLEANUP_FD int at = keep_open_dir(dir);
+
+	return at >= 0 && scan_is_bare(at);
+}
+
+/* Not what cannot be looked at. */
+static bool
+has_no_hooks(int git)
+{
+	int fd = openat(git, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (d == NULL) {
+		bool is_none = fd < 0 && errno == ENOENT;
+
+		if (fd >= 0)
+			(void)close(fd);
+		return is_none;
+	}
+	errno = 0;
+	while ((e = readdir(d)) != NULL && !is_hook(e->d_name))
+		;
+	(void)closedir(d);
+	return e == NULL && errno == 0;
+}
+
+static bool
+is_plain_bare(int git, bool config_is_open)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(elsewhere); i++)
+		if (fstatat(git, elsewhere[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return false;
+	return (config_is_open || config_is_plain(git, false)) && has_no_hooks(git);
+}
+
+unsigned
+made_settle_bare(const char *dir, bool config_is_open, const char **ret_stays)
+{
+	struct made m = { .config_is_open = config_is_open };
+	ATS_CLEANUP_FD int at = open_dir(&m, dir);
+
+	if (at >= 0 && scan_is_bare(at) && !is_plain_bare(at, config_is_open))
+		move(&m, at, "HEAD", "with it the directory is a repository, and not as git makes one");
+	if (m.stays)
+		*ret_stays = "HEAD";
 	return m.moved;
 }

@@ -52,6 +52,21 @@ type_of(int dir, const struct dirent *e)
 	return (unsigned char)IFTODT(st.st_mode);
 }
 
+static bool
+has(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool
+scan_is_bare(int dir)
+{
+	return has(dir, "HEAD") &&
+	    ((has(dir, "objects") && has(dir, "refs")) || has(dir, "commondir"));
+}
+
 /* s->path is the directory that holds the name. */
 static int
 on_repository(struct scan *s, int dir, const struct dirent *e, unsigned depth)
@@ -61,7 +76,7 @@ on_repository(struct scan *s, int dir, const struct dirent *e, unsigned depth)
 	if (s->ops->repository == NULL)
 		return 0;
 	if (strcmp(e->d_name, "HEAD") == 0) {
-		if (faccessat(dir, "objects", F_OK, 0) < 0 || faccessat(dir, "refs", F_OK, 0) < 0)
+		if (!scan_is_bare(dir))
 			return 0;
 		kind = SCAN_BARE;
 	} else if (depth == 0) {

@@ -40,6 +40,8 @@ struct scan_ops {
  * Negative: what an op returned. */
 ATS_NODISCARD int scan_workspace(const char *workspace, const struct scan_ops *ops,
     bool *ret_whole, struct ats_err *err);
+/* Whether git takes the directory itself for a repository, by the names in it. */
+bool scan_is_bare(int dir);
 struct scan_denied_ops {
 	/* The absolute path of a directory or file that the rules name. */
 	int (*hide)(const char *path, struct ats_err *err);

@@ -52,18 +52,25 @@ has(int fd, const char *name)
 	return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* The directory that holds the component looked at, or -1. */
+static int
+open_above(const struct above *a, size_t n)
+{
+	char path[4096];
+
+	if (n >= sizeof(path))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%.*s", (int)n, a->rel);
+	return fs_beneath_plain(a->rootfd, n > 0 ? path : ".", O_PATH | O_DIRECTORY, 0);
+}
+
 /* Neither HEAD, which tools write, nor the directory's name: what shells cannot take away
  * (view_protect). A linked work tree's has commondir. */
 static bool
 is_repository(const struct above *a, size_t n)
 {
-	int fd ATS_CLEANUP_FD = -1;
-	char path[4096];
+	int fd ATS_CLEANUP_FD = open_above(a, n);
 
-	if (n >= sizeof(path))
-		return true;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)n, a->rel);
-	fd = fs_beneath_plain(a->rootfd, n > 0 ? path : ".", O_PATH | O_DIRECTORY, 0);
 	return fd >= 0 && ((has(fd, "objects") && has(fd, "refs")) || has(fd, "commondir"));
 }
 
@@ -83,6 +90,30 @@ in_git(const struct above *a)
 	return false;
 }
 
+/* Whether the component makes what holds it a repository, which has a config, hooks or the like
+ * already: written before, as nobody's. */
+static const char *
+makes_repository(const char *p, size_t n, const struct above *a)
+{
+	static const char *const names[] = { "HEAD", "objects", "refs", "commondir" };
+	const char *it = NULL;
+	bool is[ATS_ARRAY_LEN(names)], any = false;
+	int fd ATS_CLEANUP_FD = -1;
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++)
+		it = same(p, n, names[i]) ? names[i] : it;
+	if (it != NULL)
+		fd = open_above(a, a->n);
+	if (fd < 0 || has(fd, it))	/* it is there: nothing becomes of it */
+		return NULL;
+	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++)
+		is[i] = names[i] == it || has(fd, names[i]);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
+		any = any || (rows[i].kind == PROTECT_GIT &&
+		    (has(fd, rows[i].name) || same(p, n, rows[i].name)));
+	return any && is[0] && ((is[1] && is[2]) || is[3]) ? it : NULL;
+}
+
 static const char *
 check(const char *p, size_t n, const struct above *a)
 {
@@ -92,7 +123,7 @@ check(const char *p, size_t n, const struct above *a)
 			ends_in(a, rows[i].dir)))
 			return rows[i].name;
 	/* a .git file would point git at any directory */
-	return p[n] == '\0' && same(p, n, ".git") ? ".git" : NULL;
+	return p[n] == '\0' && same(p, n, ".git") ? ".git" : makes_repository(p, n, a);
 }
 
 const char *

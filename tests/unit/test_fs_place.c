@@ -80,7 +80,13 @@ START_TEST(protected_names)
 {
 	/* git knows a repository by what is in it, whatever its name */
 	static const char *const dirs[] = { "ws/store", "ws/store/objects", "ws/store/refs",
-		"ws/linked", "ws/plain", "ws/plain/objects" };
+		"ws/linked", "ws/plain", "ws/plain/objects", "ws/nohead", "ws/nohead/objects",
+		"ws/nohead/refs", "ws/norefs", "ws/norefs/objects", "ws/noobjects",
+		"ws/noobjects/refs", "ws/onlyhead", "ws/ready", "ws/ready/objects",
+		"ws/ready/refs" };
+	static const char *const files[] = { "ws/nohead/config", "ws/norefs/HEAD",
+		"ws/norefs/config", "ws/noobjects/HEAD", "ws/noobjects/config",
+		"ws/onlyhead/HEAD", "ws/plain/config" };
 	static const struct {
 		const char *rel; bool want;
 	} rows[] = {
@@ -144,6 +150,18 @@ START_TEST(protected_names)
 		{ ".jj/config.toml", false },
 		{ "repo/config.toml", false },
 		{ "xfish/config.fish", false },
+		{ "nohead/HEAD", true },
+		{ "norefs/refs/heads/main", true },
+		{ "norefs/refs", true },
+		{ "noobjects/Objects/aa", true },
+		{ "onlyhead/commondir", true },
+		{ "ready/HEAD", false },
+		{ "onlyhead/refs/x", false },
+		{ "onlyhead/objects/x", false },
+		{ "norefs/HEAD", false },
+		{ "norefs/objects/aa", false },
+		{ "plain/HEAD", false },
+		{ "commondir", false },
 	};
 
 	struct fake_env f;
@@ -152,6 +170,8 @@ START_TEST(protected_names)
 	for (size_t i = 0; i < ATS_ARRAY_LEN(dirs); i++)
 		ck_assert_int_eq(mkdir(fake_path(&f, dirs[i]), 0755), 0);
 	fake_put_str(&f, "ws/linked/commondir", "../store\n");
+	for (size_t i = 0; i < ATS_ARRAY_LEN(files); i++)
+		fake_put_str(&f, files[i], "x\n");
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
 		ck_assert_msg((fs_protected(f.env.roots[0].fd, rows[i].rel) != NULL) ==
 		    rows[i].want, "%s", rows[i].rel);

@@ -258,6 +258,70 @@ START_TEST(repository_with_a_shut_part_is_moved_aside)
 }
 END_TEST
 
+/* The names that make a directory a repository. */
+static void
+make_bare(void)
+{
+	ck_assert_int_eq(mkdir("objects", 0755), 0);
+	ck_assert_int_eq(mkdir("refs", 0755), 0);
+	put("HEAD", "ref: refs/heads/main\n");
+}
+
+static unsigned
+settled_bare(const char *dir, bool config_is_open)
+{
+	const char *stays = NULL;
+	unsigned n = made_settle_bare(dir, config_is_open, &stays);
+
+	ck_assert_ptr_null(stays);
+	return n;
+}
+
+START_TEST(bare_one_as_git_makes_it_stays)
+{
+	const char *dir = enter_dir();
+
+	put("config", "a project's own");
+	ck_assert(!made_is_bare(dir));
+	ck_assert_uint_eq(settled_bare(dir, false), 0);	/* none */
+	put("config", HEAD);
+	make_bare();
+	ck_assert_int_eq(mkdir("hooks", 0755), 0);
+	put("hooks/update.sample", "x");
+	ck_assert(made_is_bare(dir));
+	ck_assert_uint_eq(settled_bare(dir, false), 0);
+	ck_assert_int_eq(unlink("config"), 0);
+	ck_assert_uint_eq(settled_bare(dir, false), 0);
+	ck_assert(is_there("HEAD"));
+}
+END_TEST
+
+START_TEST(bare_one_with_more_is_none_any_more)
+{
+	static const char *const more[] = { "config", "hooks", "hooks/update", "commondir",
+		"gitdir", "config.worktree" };
+	const char *dir = enter_dir();
+
+	make_bare();
+	for (size_t i = 0; i < ATS_ARRAY_LEN(more); i++) {
+		if (strcmp(more[i], "hooks/update") == 0)
+			ck_assert_int_eq(mkdir("hooks", 0755), 0);
+		put(more[i], "evil = evil\n");
+		ck_assert_msg(settled_bare(dir, false) == 1, "%s", more[i]);
+		ck_assert(!made_is_bare(dir) && is_there(more[i]));
+		ck_assert_int_eq(unlink(more[i]), 0);
+		ck_assert_int_eq(rename("HEAD.quarantine", "HEAD"), 0);
+		ck_assert_uint_eq(settled_bare(dir, false), 0);
+	}
+	put("config", "[core]\n\tfsmonitor = asked for\n");
+	ck_assert_uint_eq(settled_bare(dir, true), 0);
+	ck_assert_int_eq(rename("refs", "r"), 0);	/* which the common one has */
+	put("commondir", "evil\n");
+	ck_assert_uint_eq(settled_bare(dir, true), 1);
+	ck_assert(!is_there("HEAD"));
+}
+END_TEST
+
 START_TEST(what_cannot_be_moved_is_told)
 {
 	const char *dir = enter_dir(), *stays = NULL;
@@ -278,4 +342,5 @@ ATS_UNIT_MAIN("made", config_that_git_writes_is_plain, config_with_more_is_not_p
     repository_as_git_makes_it_stays, what_a_tool_adds_is_moved_aside, links_are_moved_aside,
     repository_of_a_submodule_is_looked_at, linked_work_tree_stays_in_its_repository,
     what_is_shut_is_looked_at, repository_with_a_shut_part_is_moved_aside,
+    bare_one_as_git_makes_it_stays, bare_one_with_more_is_none_any_more,
     what_cannot_be_moved_is_told)

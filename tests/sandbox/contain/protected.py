@@ -88,6 +88,28 @@ check("git-made-nested", "nor has one that it makes further down",
       "git init -q d || mkdir -p d/.git; mkdir -p d/.git/hooks; printf '#!/bin/sh\\nevil\\n' > "
       "d/.git/hooks/pre-commit; chmod +x d/.git/hooks/pre-commit",
       verify=planted("d/.git/hooks/pre-commit"))
+BARE = "mkdir -p objects refs/heads; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\t" \
+    "repositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = \": > ran; " \
+    "false\"\\n' > config; "
+
+
+def git_runs_nothing(*at):
+    """A verify: git on the host, asked for the status there, starts no program of a tool's."""
+    def verify(c):
+        for d in at:
+            c.host("sh", "-c", "cd '%s' && git -c safe.directory='*' status || :" % c.path(d))
+            if os.path.exists(c.path(os.path.join(d, "ran"))):
+                return "git in %r ran it" % d
+        return None
+    return verify
+
+
+check("git-bare", "the workspace is not made a repository itself that names programs", BARE,
+      verify=git_runs_nothing("."), quick=True)
+check("git-bare-instead", "nor in place of a .git that was made useless, there and further down",
+      "for d in . sub a/b/c; do (cd $d; mv .git/HEAD .git/h || exit; " + BARE + "); done",
+      setup=lambda c: (c.host("git", "init", "-q", "."), nested(c)),
+      verify=git_runs_nothing(".", "sub", "a/b/c"))
 check("mcp-made", ".mcp.json does not come from a tool",
       "echo evil > .mcp.json; echo evil > x; mv x .mcp.json; ln -f x .mcp.json; "
       "cp /etc/hostname .mcp.json", quick=True,
