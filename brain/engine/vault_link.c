@@ -170,6 +170,11 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		if (box != NULL)
 			sandbox_on_exited(box, m->u[1]);
 		return 0;
+	case ATS_MSG_SANDBOX_MOVED:
+		box = sandboxes_find(e->boxes, m->s[0]);
+		if (box != NULL && box->generation == m->u[1])
+			sandbox_lost(box, ATS_E_LOST, "another directory is its workspace now");
+		return 0;
 	case ATS_MSG_LINK_KEY:
 		on_link_key(e, m);
 		return 0;

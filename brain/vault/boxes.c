@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "brain/vault/children.h"
@@ -108,12 +109,25 @@ is_elsewhere(const struct vault *v)
 	return v->conf->provider != PROVIDER_STDIO;
 }
 
+/* On this machine: which directory it is now. False: there is none. */
+static bool
+look_at(const struct session *s, struct stat *ret)
+{
+	return stat(s->workspace, ret) == 0;
+}
+
 static void
 start(struct vault *v, struct box *b, const struct session *s)
 {
+	struct stat st;
 	int rc;
 
 	b->generation++;
+	b->ino = 0;
+	if (!is_elsewhere(v) && look_at(s, &st)) {
+		b->dev = st.st_dev;
+		b->ino = st.st_ino;
+	}
 	rc = is_elsewhere(v) ? ats_brain_send(v->spawner, ATS_MSG_START_REMOTE, 0, NULL, 0,
 	    b->id, s->uid, b->generation, b->url) : order_hands(v, b, s);
 	if (rc < 0) {
@@ -217,6 +231,19 @@ boxes_kill(struct vault *v, const char *id, uint64_t generation)
 }
 
 void
+boxes_look(struct vault *v, struct session *s)
+{
+	struct box *b = find(v, s->box);
+	struct stat st;
+
+	if (b == NULL || b->state != BOX_UP || b->ino == 0 || v->engine.fd < 0 ||
+	    !look_at(s, &st) || (st.st_dev == b->dev && st.st_ino == b->ino))
+		return;
+	b->owe_moved = true;
+	s->told = s->confirmed = false;
+}
+
+void
 boxes_unused(struct vault *v, const char *id)
 {
 	struct box *b = find(v, id);
@@ -273,7 +300,7 @@ on_exited(struct vault *v, struct box *b, const struct ats_ipc_msg *m)
 	b->state = BOX_DOWN;
 	b->pid = 0;
 	b->wanted_ms = 0;
-	b->owe_alive = b->owe_answer = false;
+	b->owe_moved = b->owe_alive = b->owe_answer = false;
 	ats_fd_close(&b->link);
 	b->owe_exit = true;
 	b->exit_generation = b->generation;
@@ -304,7 +331,7 @@ void
 boxes_engine_gone(struct vault *v)
 {
 	for (struct box *b = v->boxes; b != NULL; b = b->next) {
-		b->owe_exit = b->owe_answer = b->asked = false;
+		b->owe_moved = b->owe_exit = b->owe_answer = b->asked = false;
 		ats_fd_close(&b->link);
 		b->wanted_ms = 0;
 		if (is_elsewhere(v) && b->state == BOX_UP)
@@ -348,6 +375,20 @@ tell(struct vault *v, struct box *b)
 			rc = ats_brain_send(fd, ATS_MSG_SANDBOX_ALIVE, 0, NULL, 0, b->id,
 			    b->generation, path);
 		b->owe_alive = rc < 0;
+	}
+	return rc;
+}
+
+int
+boxes_tell_moved(struct vault *v)
+{
+	int rc = 0;
+
+	for (struct box *b = v->boxes; rc == 0 && b != NULL; b = b->next) {
+		if (b->owe_moved)
+			rc = ats_brain_send(v->engine.fd, ATS_MSG_SANDBOX_MOVED, 0, NULL, 0, b->id,
+			    b->generation);
+		b->owe_moved = b->owe_moved && rc < 0;
 	}
 	return rc;
 }

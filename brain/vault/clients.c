@@ -91,10 +91,12 @@ clients_session_answer(struct vault *v, const char *id, int code, const char *te
 	}
 }
 
-/* OK goes out when the engine knows the session too. */
+/* OK goes out when the engine knows the session too, and has left a sandbox that is in another
+ * directory than the client means. */
 static void
 answer_with(struct client *c, uint32_t seq, struct session *s)
 {
+	boxes_look(c->v, s);
 	if (s->confirmed) {
 		client_ok(c, seq, s->id, s->box);
 		return;

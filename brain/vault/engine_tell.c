@@ -4,7 +4,7 @@
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
  * sends as much as the socket takes, in the order settings, rules, hooks, closed sessions,
- * sessions, keys, sandboxes, gateways, their calls; a new engine is simply owed everything
+ * sandboxes of other directories, sessions, keys, sandboxes, gateways, their calls; a new engine is simply owed everything
  * again. */
 #include <event2/event.h>
 
@@ -109,6 +109,8 @@ tell_all(struct vault *v)
 		rc = tell_hooks(v);
 	if (rc == 0)
 		rc = tell_closed(v);
+	if (rc == 0)
+		rc = boxes_tell_moved(v);
 	if (rc == 0)
 		rc = tell_sessions(v);
 	if (rc == 0)

@@ -44,10 +44,12 @@ struct box {				/* one sandbox */
 	enum box_state state;
 	uint64_t generation;
 	pid_t pid;
+	dev_t dev;			/* of the workspace that it was started in, */
+	ino_t ino;			/* 0: not known */
 	bool asked;			/* by this engine: it waits for SANDBOX */
 	uint64_t wanted_ms;		/* asked for while it was up; maybe it is ending */
 	/* Owed to the engine, in this order. */
-	bool owe_exit, owe_answer, owe_alive;
+	bool owe_moved, owe_exit, owe_answer, owe_alive;
 	uint64_t exit_generation, exit_code, exit_signal;
 	char url[ATS_ADDR_MAX];		/* what a script said, or "" */
 	int link;			/* of owe_answer, or -1 */
@@ -170,6 +172,11 @@ void boxes_on_spawner(struct vault *v, struct ats_ipc_msg *m);
 /* url: where a script says that it is; NULL where no script is asked. */
 void boxes_need(struct vault *v, const char *id, const char *url);
 void boxes_kill(struct vault *v, const char *id, uint64_t generation);
+/* Where another directory than the sandbox was started in is at the session's path by now, the
+ * engine is told to end it, and of the session anew: what the client is to wait for. */
+void boxes_look(struct vault *v, struct session *s);
+/* Sends the first of that; as ats_brain_send. */
+ATS_NODISCARD int boxes_tell_moved(struct vault *v);
 /* The last session of the sandbox is gone. */
 void boxes_unused(struct vault *v, const char *id);
 /* A new engine knows of nothing. */

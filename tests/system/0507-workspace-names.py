@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How workspaces and sessions are named on the command line: ways with "..", directories of
 the system, sessions by name."""
+import contextlib
 import json
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -54,6 +56,44 @@ def _(home):
         ats.contains(r.stderr.decode(), "leads out of the workspace", way)
     r = home.ctl("exec", "-w", "../none", "--", "true", code=125)
     ats.contains(r.stderr.decode(), "No such file")
+
+
+def replace(home, how):
+    """Another directory in the place of the workspace, with a file of its name."""
+    old = home.ws + ".old"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(home.ws, "two"))
+    os.rename(home.ws, old)
+    make(home, "ws")
+    home.write("new", "%s\n" % how)
+    if how == "removed":
+        shutil.rmtree(old)
+    return old
+
+
+@ats.test("another directory in the place of the workspace is the workspace from then on", users=True)
+def _(home):
+    home.call("Write", file_path="one", content="1\n")
+    mcp = home.mcp()
+    mcp.initialize()
+    sid = home.ctl("session", "new", code=0).stdout.decode().strip()
+    for how, call in (("renamed", lambda: home.call("Write", file_path="two", content="2\n")),
+                      ("removed", lambda: home.ctl("exec", "--", "sh", "-c", "cat new > two", code=0)),
+                      ("renamed", lambda: home.ctl("exec", "--session", sid, "--", "cp", "new", "two",
+                                                   code=0))):
+        old = replace(home, how)
+        call()
+        ats.equal(sorted(os.listdir(home.ws)), ["new", "two"], how)
+        if how == "renamed":
+            ats.check(not os.path.exists(os.path.join(old, "two")))
+            shutil.rmtree(old)
+        # A client that was there before gets to it, too.
+        ats.equal(mcp.text("Bash", command="cat new"), how)
+    ats.equal(len(workspaces(home)), 1)
+    # One that is as it was keeps its sandbox.
+    before = home.pids("role-front")
+    home.ctl("exec", "--", "true", code=0)
+    ats.equal(home.pids("role-front"), before)
 
 
 SYSTEM = ["/etc", "/usr", "/var", "/boot", "/opt", "/bin", "/sbin", "/lib", "/lib64", "/home",
