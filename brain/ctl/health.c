@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What of a running brain is not as it should be: children that the configuration asks
- * for and that are down, sandboxes that could not be had. Process: atsctl; what it reads
+ * for and that are down, sandboxes that could not be had, a journal that is not written. Process: atsctl; what it reads
  * is the vault's and the engine's, with texts of programs and servers in it, and goes to
  * people. */
 #include "brain/ctl/health.h"
@@ -137,6 +137,20 @@ add_hook(struct ats_json_w *w, struct ats_slice h)
 	return 1;
 }
 
+/* Calls that change something wait for no room: they do not start. */
+static size_t
+add_journal(struct ats_json_w *w, struct ats_slice engine)
+{
+	char why[TEXT_MAX];
+
+	if (word(engine, "journal_error", why)[0] == '\0')
+		return 0;
+	add(w, "journal", "failed", why,
+	    "calls that change something do not start until it can be written; make room "
+	    "where the state directory is, or look at its permissions. The next such call tries again");
+	return 1;
+}
+
 /* Waits for its next call, with the reason of its end. */
 static bool
 is_given_up(struct ats_slice box)
@@ -196,7 +210,7 @@ add_each(struct ats_json_w *w, struct ats_slice from, const char *array,
 size_t
 health_write(struct ats_json_w *w, struct ats_slice vault, struct ats_slice engine)
 {
-	return add_http(w, vault) + add_each(w, vault, "gateways", add_gateway) +
+	return add_http(w, vault) + add_journal(w, engine) + add_each(w, vault, "gateways", add_gateway) +
 	       add_each(w, engine, "hooks", add_hook) +
 	       add_each(w, engine, "sandboxes", add_sandbox);
 }

@@ -243,6 +243,8 @@ control_status(struct rpc *r)
 	ats_json_w_u64(w, "clients", door_count(r->e->door));
 	ats_json_w_u64(w, "calls_in_flight", calls_count(r->e->calls));
 	ats_json_w_u64(w, "journal_rows", store_rows(r->e->store));
+	if (store_trouble(r->e->store)[0] != '\0')
+		ats_json_w_str(w, "journal_error", store_trouble(r->e->store));
 	ats_json_w_u64(w, "approvals_waiting", gateway_waiting(r->e, r->client->uid));
 	hooks_write(w, r->e->hooks);
 	write_sessions(r, w);

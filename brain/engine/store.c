@@ -89,6 +89,7 @@ int
 store_error(struct store *st, int rc, const char *what, struct ats_err *err)
 {
 	int code = ATS_E_SYS;
+	const char *why;
 
 	if (is_damage(rc)) {
 		st->damaged = true;
@@ -103,10 +104,11 @@ store_error(struct store *st, int rc, const char *what, struct ats_err *err)
 	else if (st->db != NULL && (rc & 0xff) == SQLITE_IOERR &&
 	    (sqlite3_system_errno(st->db) == ENOSPC || sqlite3_system_errno(st->db) == EDQUOT))
 		code = ATS_E_NOSPC;
-	return ats_err_set(err, code, "journal: %s: %s", what,
-	    code == ATS_E_NOSPC ? "no space left on the device" :
-	    st->db != NULL	? sqlite3_errmsg(st->db) :
-				  sqlite3_errstr(rc));
+	why = code == ATS_E_NOSPC ? "no space left on the device" :
+	    st->db != NULL	  ? sqlite3_errmsg(st->db) :
+				    sqlite3_errstr(rc);
+	(void)snprintf(st->failed, sizeof(st->failed), "%.150s", why);
+	return ats_err_set(err, code, "journal: %s: %s", what, why);
 }
 
 static void
@@ -422,9 +424,17 @@ store_run(struct store *st, enum store_stmt id, const char *what, struct ats_err
 
 	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
 		ret = store_error(st, rc, what, err);
+	else if (id == STORE_STMT_CALL_SENT || id == STORE_STMT_COMMIT)
+		st->failed[0] = '\0';
 	(void)sqlite3_reset(st->stmt[id]);
 	(void)sqlite3_clear_bindings(st->stmt[id]);
 	return ret;
+}
+
+const char *
+store_trouble(const struct store *st)
+{
+	return st->failed;
 }
 
 int

@@ -50,6 +50,8 @@ void store_close(struct store *st);	/* NULL is fine */
 /* An engine before this one left a journal that could not be read until now: calls may have run
  * of which nothing is known. */
 bool store_is_unread(const struct store *st);
+/* Why the journal could not be written to or read, until it could again; else "". Borrowed. */
+const char *store_trouble(const struct store *st);
 /* The id for the next call that is journaled: never given twice, not across restarts. */
 uint64_t store_next_id(struct store *st);
 /* Whether an id is one that was given. */

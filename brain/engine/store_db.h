@@ -28,6 +28,7 @@ struct store {
 	uint64_t generation;		/* counts the files that were opened */
 	uint64_t tried_ms;
 	char why[160];			/* it did not open then */
+	char failed[160];		/* the last write of a call failed; "": it did not */
 	char dir[4096];
 };
 

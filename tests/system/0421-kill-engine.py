@@ -128,11 +128,15 @@ def _(home):
         os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
         ats.matches(mcp.error("Write", file_path="new", content="x"),
                     "not started: .*no space left")
+        # Who watches the brain is told, not only who calls.
+        out = home.ctl("status", code=1).stdout.decode()
+        ats.matches(out, r"(?m)^journal: no space left.*\nremedy: .*make room")
         tell(home)
         r = mcp.answer(id)["result"]
         ats.equal(r, {"content": [{"type": "text", "text": "from outside"}], "isError": False})
         os.unlink(filler)
         mcp.text("Edit", file_path="known", old_string="old", new_string="new")
+        ats.matches(home.ctl("status", code=0).stdout.decode(), r"(?m)^health +healthy$")
         ats.equal((home.read("ran"), home.read("known")), (b"run\n", b"new\n"))
 
 
