@@ -88,6 +88,7 @@ void
 ats_child_restore_signals(void)
 {
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	unblock_signals();
 }
 

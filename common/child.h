@@ -47,8 +47,8 @@ ATS_NODISCARD int ats_child_start(const struct ats_child *c, pid_t *ret_pid, int
 void ats_child_default_signals(void);
 /* For a child before exec: every signal at its default, none blocked. */
 void ats_child_reset_signals(void);
-/* The same, by two calls instead of 63, for a child of a process that began with the defaults
- * and has ignored none but SIGPIPE since; handlers end with the exec. */
+/* The same, by three calls instead of 63, for a child of a process that began with the defaults
+ * and has ignored none but SIGPIPE and SIGXFSZ since; handlers end with the exec. */
 void ats_child_restore_signals(void);
 /* close_range over everything from first on except the sorted list keep. */
 void ats_child_close_others(int first, const int *keep, size_t nkeep);

@@ -6,6 +6,7 @@
  * Order: options, log, descriptors, settings, journal, parts, confinement, loop, stop. */
 #include <event2/event.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,7 @@ main(int argc, char **argv)
 	(void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	options_parse(argc, argv, &o);
 	ats_log_init("engine", ATS_LOG_INFO, STDERR_FILENO);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	options_check(&o);
 	ats_notify_open(&notify);
 	if (o.connect != NULL &&

@@ -128,6 +128,7 @@ main(int argc, char **argv)
 	/* Answers come and go: their memory goes back. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	brain = parse_options(argc, argv);
 	ats_log_init("gateway", ATS_LOG_INFO, STDERR_FILENO);
 	check_fd();

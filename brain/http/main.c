@@ -184,6 +184,7 @@ main(int argc, char **argv)
 	ats_log_init("http", ATS_LOG_INFO, STDERR_FILENO);
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	h.opt = &opt;
 	ats_buf_init(&where, HTTP_LISTENERS * ATS_ADDR_MAX);
 	if (check_version(opt.brain_version, &err) == 0)

@@ -171,6 +171,7 @@ main(int argc, char **argv)
 	ats_log_init("vault", ATS_LOG_INFO, STDERR_FILENO);
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	if (opt.ready_fd >= 0)
 		(void)!ats_fd_cloexec(opt.ready_fd, true);
 	if (sockets_take(&fds, &opt, &activated, &err) < 0)

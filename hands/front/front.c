@@ -357,6 +357,7 @@ front_main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	/* A large result must not stay in the heap of an idle front. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 << 10);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 10);

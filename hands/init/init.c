@@ -424,6 +424,7 @@ block_signals(void)
 	/* Once for all roles: no command begins with what the launcher ignores. */
 	ats_child_default_signals();
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 }
 
 void

@@ -47,6 +47,7 @@ wait_signals(int *ret_fd, struct ats_err *err)
 		(void)sigdelset(&set, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return ats_err_sys(err, "subreaper");
 	*ret_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -140,4 +140,21 @@ def _(home):
         ats.equal((home.read("ran"), home.read("known")), (b"run\n", b"new\n"))
 
 
+@ats.test("a limit on the size of files is an error of what is written, and no end of a process")
+def _(home):
+    home.popen("bash", "-c", "ulimit -f 300; exec \"$0\" exec -- true", ats.program("atsctl")).wait()
+    brain, engine = home.brain_pid(), kills.of_role(home, "engine")
+    home.write("known", "old\n")
+    mcp = home.mcp()
+    mcp.initialize()
+    for _ in range(100):    # until the journal is as large as that
+        r = mcp.tool("Bash", command="head -c 25000 /dev/zero | tr '\\0' x")
+        if r["isError"]:
+            break
+    ats.matches(r["content"][0]["text"], r"not started: journal: ")
+    ats.contains(mcp.text("Read", file_path="known"), "old")
+    ats.equal((home.brain_pid(), kills.of_role(home, "engine")), (brain, engine))
+    ats.matches(home.ctl("status", code=1).stdout.decode(), r"(?m)^journal: ")
+
+
 ats.main()
