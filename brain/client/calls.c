@@ -219,6 +219,15 @@ find(struct ats *a, uint64_t nr)
 	return NULL;
 }
 
+/* An error is about this sending. One before it, which a lost connection left without an answer, may
+ * have run: only an engine that has no room for a call has found that it is new. */
+static bool
+may_have_run(const struct client_call *c, const struct ats_answer *with)
+{
+	return c->maybe && c->kind != CALL_VALIDATE && with->result_len == 0 &&
+	    with->end == ATS_NOT_STARTED && strcmp(with->code, "table_full") != 0;
+}
+
 static void
 take_answer(struct ats *a, uint64_t nr, struct ats_slice result, struct ats_slice error)
 {
@@ -233,10 +242,12 @@ take_answer(struct ats *a, uint64_t nr, struct ats_slice result, struct ats_slic
 	}
 	a->losses = 0;
 	ats_buf_init(&text, 2u * CLIENT_line_bytes);
-	if (answer_read(c->kind, result, error, &text, code, &with))
-		answer(a, c, &with);
-	else
+	if (!answer_read(c->kind, result, error, &text, code, &with))
 		end(a, c, ATS_UNKNOWN, "no_memory", "no memory for its answer");
+	else if (may_have_run(c, &with))
+		end(a, c, ATS_UNKNOWN, code, with.text);
+	else
+		answer(a, c, &with);
 }
 
 /* False: it is no JSON-RPC, and nothing after it is believed. */

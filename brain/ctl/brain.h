@@ -69,6 +69,9 @@ ATS_NODISCARD int door_next(struct door *d, int timeout_ms, struct door_msg *ret
 bool door_is_answer(const struct door_msg *m, uint64_t id);
 /* Turns an answer's error member into err; 0 if it has a result. */
 ATS_NODISCARD int door_result(const struct door_msg *m, struct ats_err *err);
+/* err is of a call whose sending before this one has had no answer: it says so, unless the engine
+ * has found the call to be new, since it has no room for it. */
+void door_sent_before(struct ats_err *err);
 /* Request and answer, other lines dropped. ret->result is valid until the next call. */
 ATS_NODISCARD int door_call(struct door *d, const char *method,
     const struct ats_buf *params, struct door_msg *ret, struct ats_err *err);

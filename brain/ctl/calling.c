@@ -31,6 +31,7 @@ struct call_run {
 	int signals;
 	bool cancelled;
 	bool validate;
+	bool maybe;		/* it was sent, and had no answer */
 	const char *data_file;	/* the tool's raw bytes go there, or NULL */
 	struct data data;
 };
@@ -123,16 +124,13 @@ await(struct call_run *r, uint64_t id, struct door_msg *m, struct ats_err *err)
 			return rc;
 		if (read(r->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 			if (r->cancelled)
-				return ats_err_set(err, ATS_E_CANCELLED,
-				    "given up; the outcome is "
-				    "unknown");
+				return ats_err_set(err, ATS_E_CANCELLED, "given up");
 			r->cancelled = true;
 			cancel(r);
 		}
 		rc = door_fill(&r->session.door);
 		if (rc == 0)
-			return ats_err_set(
-			    err, ATS_E_EOF, "brain was lost; the outcome is unknown");
+			return ats_err_set(err, ATS_E_EOF, "brain was lost");
 		if (rc < 0 && rc != -ATS_E_AGAIN)
 			return ats_err_set(err, -rc, "answer: %s", ats_err_text(rc));
 	}
@@ -218,13 +216,17 @@ run(struct call_run *r)
 			    r->validate ? "ats/tool.validate" : "ats/tool.call",
 			    &r->params, &r->data.pass, r->data_file != NULL, &id, &err);
 		data_passed(&r->data);
-		if (rc == 0)
+		if (rc == 0) {
 			rc = await(r, id, &m, &err);
+			r->maybe = r->maybe || (rc < 0 && !r->validate);
+		}
 		if (r->cancelled && rc == -ATS_E_EOF)
 			break;
 	}
 	if (rc == 0)
 		rc = door_result(&m, &err);
+	if (rc < 0 && r->maybe)
+		door_sent_before(&err);
 	if (rc == 0)
 		rc = data_rest(&r->data, &err);
 	if (rc < 0)

@@ -230,6 +230,14 @@ door_result(const struct door_msg *m, struct ats_err *err)
 	return -code;
 }
 
+void
+door_sent_before(struct ats_err *err)
+{
+	if (err->code != ATS_E_FULL)
+		(void)ats_err_wrap(err, "the outcome of the call is unknown, and it may have run: "
+		    "look at the state of things before you repeat it");
+}
+
 int
 door_call(struct door *d, const char *method, const struct ats_buf *params,
     struct door_msg *ret, struct ats_err *err)

@@ -103,16 +103,18 @@ add_blocks(struct ats_buf *out, struct ats_slice result)
 }
 
 static int
-add_error(struct ats_buf *text, const struct door_msg *m)
+add_error(struct ats_buf *text, const struct door_msg *m, bool maybe)
 {
 	struct ats_err err = { 0 };
 
 	(void)!door_result(m, &err);
+	if (maybe)
+		door_sent_before(&err);
 	return ats_buf_add_str(text, err.text[0] != '\0' ? err.text : "the call failed");
 }
 
 int
-relay_response(const struct door_msg *m, struct ats_buf *out)
+relay_response(const struct door_msg *m, bool maybe, struct ats_buf *out)
 {
 	struct ats_buf text ATS_CLEANUP_BUF = { 0 };
 	enum ats_relaydir_answer kind = ATS_RELAYDIR_ERROR;
@@ -122,7 +124,7 @@ relay_response(const struct door_msg *m, struct ats_buf *out)
 
 	ats_buf_init(&text, ATS_RELAYDIR_RESPONSE_MAX / 2);
 	if (m->result.p == NULL) {
-		rc = add_error(&text, m);
+		rc = add_error(&text, m, maybe);
 	} else {
 		done = ats_json_member_is(m->result, "outcome", "done");
 		if (done && !(ats_json_get(m->result, "is_error", &v) && v.b))

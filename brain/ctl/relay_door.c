@@ -59,6 +59,7 @@ add_list(struct relay_server *s)
 static int
 add_call(struct relay_server *s, struct relay_call *call)
 {
+	call->maybe = call->rpc != 0;
 	return add_request(s, "ats/tool.call", call->params.data, call->params.len, &call->rpc);
 }
 
@@ -170,7 +171,7 @@ on_answer(struct relay_server *s, struct relay_call *call, const struct door_msg
 	int rc;
 
 	ats_buf_init(&text, ATS_RELAYDIR_RESPONSE_MAX);
-	rc = relay_response(m, &text);
+	rc = relay_response(m, call->maybe, &text);
 	if (rc == 0)
 		relay_publish(s, call, &text);
 	else

@@ -16,7 +16,7 @@ struct relay_call {
 	char key[24];			/* its id at the door */
 	uint64_t rpc;			/* of the request on this connection */
 	uint64_t end_ms;
-	bool cancelled;
+	bool cancelled, maybe;		/* maybe: sent on a connection that was lost */
 	struct ats_buf params;		/* for another connection */
 	struct ats_buf answer;		/* that could not be written yet, or empty */
 };

@@ -441,6 +441,8 @@ call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
 	}
+	/* From here on it is new. Clients that send a call again rely on ATS_E_FULL saying so
+	 * (docs/PROTOCOL.md): what has no room before this is answered as unknown, or is pure. */
 	if (!has_room(e, ask->session->uid) ||
 	    ask->asker->nwaiters >= e->set.client_calls_max)
 		return ats_err_set(err, ATS_E_FULL, "too many calls at once");

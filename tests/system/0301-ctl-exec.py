@@ -410,6 +410,35 @@ def _(home):
     ats.equal(len({m["params"]["call_id"] for m in b.requests("ats/tool.call")}), 1)
 
 
+@ats.test("a call that a lost brain may have run is not said to be undone, whatever comes of it then")
+def _(home):
+    b = brain_of(home)
+
+    def lost_once(code):
+        n = len(b.requests("ats/tool.call"))
+
+        @b.on("ats/tool.call")
+        def _(conn, m, f):
+            if len(b.requests("ats/tool.call")) > n + 1:
+                raise Fail("it was refused", code)
+            conn.close()
+    for code, unknown in (("no_memory", True), ("unknown_id", True), ("table_full", False)):
+        lost_once(code)
+        said = home.ctl("--no-start", "call", "Edit", "{}", code=125).stderr.decode()
+        ats.contains(said, "it was refused")
+        ats.equal("may have run" in said, unknown, said)
+    b.on("ats/tool.validate")(lambda c, m, f: c.close())
+    said = home.ctl("--no-start", "call", "--validate", "Edit", "{}", code=125).stderr.decode()
+    ats.equal(("was lost" in said, "may have run" in said), (True, False), said)
+    # and when no brain can be had
+    b.answer_vault = lambda name, values: ("FAILED", 201, "unknown session") if \
+        b.requests("ats/tool.call")[n:] else None
+    n = len(b.requests("ats/tool.call"))
+    lost_once("")
+    said = home.ctl("--no-start", "call", "Edit", "{}", code=125).stderr.decode()
+    ats.matches(said, r"may have run.*unknown session")
+
+
 @ats.test("Ctrl-C cancels a call")
 def _(home):
     b = brain_of(home)

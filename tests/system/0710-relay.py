@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+from fake_door import Fail
 from fake_vault import FakeVault
 from relay_shim import Server, Shim
 
@@ -274,6 +275,26 @@ def _(home):
     conn.answer(message, {"outcome": "done", "content": [{"type": "text", "text": "once"}]})
     ats.equal(r.shim.answer(id), {"ok": True, "text": "once"})
     ats.contains(r.end(), "brain was lost")
+
+
+@ats.test("brain is lost, then refuses the call that it may have run: that is not said to be undone")
+def _(home):
+    b = brain_of(home)
+    r = Server(home).ready()
+    for name, unknown in (("no_memory", True), ("table_full", False)):
+        b.on("ats/tool.call")(lambda c, m, f: b.held.append((c, m)))
+        b.held.clear()
+        id = r.shim.ask("g__wait", {})
+        b.wait_for(lambda: len(b.held) == 1, "a call")
+
+        @b.on("ats/tool.call")
+        def _(conn, m, fds, name=name):
+            raise Fail("it was refused", name)
+        b.drop()
+        said = r.shim.answer(id)["error"]
+        ats.contains(said, "it was refused")
+        ats.equal("may have run" in said, unknown, said)
+    r.end()
 
 
 @ats.test("tools that change change the specs file; none, no file")

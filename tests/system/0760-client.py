@@ -141,6 +141,31 @@ def _(home, kind):
     ats.equal(rt.end(), (0, ""))
 
 
+@each("a call that a lost brain may have run, and the next one refuses, is not said to be undone")
+def _(home, kind):
+    b = brain_of(home)
+    rt = Runtime(home, kind)
+    for method, ask, code, ends in (
+            ("ats/tool.call", "tool", "no_memory", "unknown"),
+            ("ats/tool.call", "tool", "unknown_id", "unknown"),
+            ("ats/tool.call", "tool", "table_full", "not_started"),     # it has looked for it
+            ("ats/tool.validate", "validate", "no_memory", "not_started")):
+        n = len(b.requests(method))
+        b.on(method)(lambda c, m, f: None)
+        rt.ask(ask, "Edit", {"file_path": "f", "old_string": "a", "new_string": "b"})
+        b.wait_requests(method, n + 1)
+
+        @b.on(method)
+        def _(conn, m, fds, code=code):
+            raise Fail("it was refused", code)
+        b.drop()
+        s = rt.said()
+        ats.equal((s.end, s.error, s.code), (ends, True, code))
+        ats.equal(("may have run" in s.text, "it was refused" in s.text), (ends == "unknown", True))
+        ats.equal(len(b.requests(method)), n + 2)
+    ats.equal(rt.end(), (0, ""))
+
+
 @each("brain leaves while nothing is asked: the next call opens the session again", SOME)
 def _(home, kind):
     b = brain_of(home)

@@ -98,7 +98,7 @@ check_response(const char *result, const char *error, const char *want)
 	if (error != NULL)
 		m.error = slice(error);
 	ats_buf_init(&out, ATS_RELAYDIR_RESPONSE_MAX);
-	ck_assert_int_eq(relay_response(&m, &out), 0);
+	ck_assert_int_eq(relay_response(&m, false, &out), 0);
 	ck_assert_str_eq(out.data, want);
 	ats_buf_done(&out);
 }

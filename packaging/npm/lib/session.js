@@ -267,7 +267,14 @@ export class Session {
       return true;
     }
     this.#losses = 0;
-    this.#end(c, readAnswer(c.kind, message));
+    const answer = readAnswer(c.kind, message);
+    // An error is about this sending. One before it, which a lost connection left without an answer,
+    // may have run: only an engine that has no room for a call has found that it is new.
+    if (c.maybe && c.kind !== 'validate' && answer.result === undefined &&
+        answer.end === 'not_started' && answer.code !== 'table_full')
+      this.#endAs(c, answer.code, answer.text);
+    else
+      this.#end(c, answer);
     return true;
   }
 
