@@ -93,6 +93,22 @@ call_asker_gone(struct asker *a)
 	}
 }
 
+void
+calls_stop(struct calls *t)
+{
+	struct call *c;
+	size_t pos = 0;
+
+	t->closing = true;
+	while ((c = calls_each(t, &pos)) != NULL) {
+		if (c->exec == NULL || c->given > 0 || c->finishing)
+			continue;
+		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_NOT_STARTED,
+		    "not started: brain was shut down before");
+		pos = 0;	/* the map has changed */
+	}
+}
+
 /* Without memory the answer goes without it. */
 static void
 write_ctx(const struct call *c, struct ats_buf *out)

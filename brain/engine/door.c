@@ -69,6 +69,18 @@ admit(void *ctx, int fd)
 	engine_idle_check(d->e);
 }
 
+void
+door_flush(struct door *d)
+{
+	struct client *c;
+
+	while ((c = TAILQ_FIRST(&d->dirty)) != NULL) {
+		TAILQ_REMOVE(&d->dirty, c, dirty_link);
+		c->dirty = false;
+		client_write(c);
+	}
+}
+
 /* Once at the end of a turn: all answers of one client leave in one write. */
 static void
 on_turn_end(evutil_socket_t fd, short what, void *arg)
@@ -78,11 +90,7 @@ on_turn_end(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	while ((c = TAILQ_FIRST(&d->dirty)) != NULL) {
-		TAILQ_REMOVE(&d->dirty, c, dirty_link);
-		c->dirty = false;
-		client_write(c);
-	}
+	door_flush(d);
 	while ((c = TAILQ_FIRST(&d->dead)) != NULL) {
 		TAILQ_REMOVE(&d->dead, c, link);
 		client_free(c);

@@ -50,6 +50,8 @@ struct client {
 /* Takes the listening socket. Accepts from door_open on. */
 struct door *door_new(struct engine *e, int listen_fd);
 void door_free(struct door *d);
+/* Writes what there is for clients now, as far as their sockets take it. */
+void door_flush(struct door *d);
 ATS_NODISCARD int door_open(struct door *d);
 size_t door_count(const struct door *d);
 struct client *door_each(const struct door *d, struct client *after);

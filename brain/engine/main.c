@@ -80,6 +80,8 @@ static void
 stop(struct engine *e)
 {
 	sessions_flush(e->sessions);
+	calls_stop(e->calls);
+	door_flush(e->door);
 	door_free(e->door);
 	e->door = NULL;
 	mcp_lists_free(e->lists);

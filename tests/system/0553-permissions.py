@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -163,6 +164,60 @@ def _(home):
     check_refused(r, "permissions.deny: Edit(secret/**)")
     r = d.request("ats/tool.call", {"name": "LS", "arguments": {"path": "../secret"}})
     check_refused(r, "permissions.deny: Read(secret/**)")
+
+
+def exec_of(d, call_id, *argv):
+    """An exec without an answer yet; its request's id, and where its output would come."""
+    r, w = os.pipe()
+    i = d.send("ats/exec", {"argv": list(argv), "call_id": call_id, "fds": ["stdout"]}, [w])
+    os.close(w)
+    return i, r
+
+
+@ats.test("brain is shut down: an exec that waits is told that it did not start, one that runs is not")
+def _(home):
+    e, s, b, d = up(home, [("ask", "Bash(git push:*)")])
+    runs, out = exec_of(d, "runs", "ls")
+    h = e.hands(b)
+    h.call()
+    waits, out2 = exec_of(d, "waits", "git", "push")
+    e.expect("GATEWAY_ASK")
+    os.mkdir(os.path.join(home.dir, "other"))
+    other = e.door(e.session(workspace=os.path.join(home.dir, "other"))[0])
+    queued, out3 = exec_of(other, "queued", "ls")      # no sandbox has come
+    other.request("ping")
+    again = bash(d, "git push")     # its client can ask the next brain
+    e.expect("GATEWAY_ASK")
+    e.tell("QUIT")
+    ats.equal(e.proc.wait(ats.TIMEOUT), 0)
+    for door, i in ((d, waits), (other, queued)):
+        r = door.answer(i)["result"]
+        ats.equal((r["outcome"], r["code"]), ("not_started", "not_started"))
+        ats.contains(text(r), "shut down")
+    for i in (runs, again):
+        try:
+            r = d.answer(i)
+        except ats.Failure as f:
+            ats.contains(str(f), "the connection ended")
+        else:
+            raise ats.Failure("an answer, though it may run or be asked for again: %r" % r)
+    for fd in (out, out2, out3):
+        ats.equal(os.read(fd, 1), b"")
+        os.close(fd)
+
+
+@ats.test("atsctl exec that waits for a person while brain is shut down says that it did not start")
+def _(home):
+    home.configure({"permissions": {"ask": ["Bash(touch:*)"]}})
+    home.ctl("exec", "true", code=0)
+    p = home.popen(ats.program("atsctl"), "exec", "touch", "made", stdin=subprocess.DEVNULL,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    ats.until(lambda: home.ctl("approvals", "--json").stdout, "it waits")
+    home.ctl("shutdown", code=0)
+    out, err = p.communicate(timeout=ats.TIMEOUT)
+    ats.equal((p.returncode, out), (125, b""))
+    ats.matches(err.decode(), r"\Aatsctl: exec: not started: [^\n]*shut down[^\n]*\n\Z")
+    ats.check(not os.path.exists(os.path.join(home.ws, "made")), "it ran")
 
 
 @ats.test("an engine that is told a rule late, or one that is none, goes on with no session")
