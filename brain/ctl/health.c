@@ -98,17 +98,19 @@ add_http(struct ats_json_w *w, struct ats_slice vault)
 	return 1;
 }
 
-/* One that idles has no process and no error. */
+/* One that idles has no process and no error; nor has one that fell, and that its next call starts. */
 static size_t
 add_gateway(struct ats_json_w *w, struct ats_slice g)
 {
-	char name[TEXT_MAX], why[TEXT_MAX], cred[TEXT_MAX], what[TEXT_MAX + 8],
+	char name[TEXT_MAX], why[TEXT_MAX], *says = why, cred[TEXT_MAX], what[TEXT_MAX + 8],
 	    todo[2 * TEXT_MAX];
 
 	word(g, "error", why);
 	if (why[0] == '\0' || ats_json_member_is(g, "state", "ready"))
 		return 0;
 	(void)snprintf(what, sizeof(what), "gateway %s", word(g, "name", name));
+	if (strncmp(why, what, strlen(what)) == 0 && strncmp(why + strlen(what), ": ", 2) == 0)
+		says = why + strlen(what) + 2;
 	word(g, "credential", cred);
 	(void)snprintf(todo, sizeof(todo),
 	    "%s%s%sits next call, or atsctl gateway ls, starts it "
@@ -117,7 +119,7 @@ add_gateway(struct ats_json_w *w, struct ats_slice g)
 	    "brain.json: atsctl config check, then atsctl shutdown",
 	    cred[0] != '\0' ? "atsctl credential test " : "", cred,
 	    cred[0] != '\0' ? " tells of its credential; " : "");
-	add(w, what, "down", why, todo);
+	add(w, what, "down", says, todo);
 	return 1;
 }
 

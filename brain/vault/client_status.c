@@ -102,6 +102,7 @@ client_on_gateways(struct client *c, const struct ats_ipc_msg *m)
 	ats_buf_init(&out, JSON_MAX);
 	ats_json_w_init(&w, &out);
 	ats_json_w_object(&w, NULL);
+	gateway_try_all(c->v);
 	gateway_json(c->v, &w);
 	ats_json_w_end(&w);
 	say_json(c, m->seq, &w);

@@ -22,6 +22,8 @@
 #define BACKOFF_MS 200			/* after the first failure, then twice that, ... */
 #define BACKOFF_MOST_MS 10000
 #define QUIT_MS 5000
+#define STEADY_MS 10000			/* one that took orders so long has not failed */
+#define FALLS_MOST 3			/* of one that took orders, each before that */
 
 static const char *
 name_of(const struct gateway *g)
@@ -74,6 +76,7 @@ gateway_fail(struct gateway *g, int code, const char *text)
 {
 	(void)ats_err_set(&g->why, code, "gateway %s: %s", name_of(g), text);
 	ats_log(ATS_LOG_WARN, "a gateway failed", "gateway=%s why=\"%s\"", name_of(g), text);
+	g->why_took = g->took;
 	g->failures++;
 	g->failed_ms = ats_clock_ms();
 	g->wanted = false;
@@ -96,6 +99,7 @@ void
 gateway_end(struct gateway *g)
 {
 	disconnect(g);
+	g->took = g->life == GW_TAKES;
 	g->life = GW_ENDING;
 	(void)event_del(g->timer);
 	order_kill(g);
@@ -109,6 +113,25 @@ gateway_kill(struct gateway *g, const char *why)
 		return;
 	gateway_end(g);
 	gateway_fail(g, ATS_E_PROTO, why);
+}
+
+void
+gateway_fell(struct gateway *g, const char *text)
+{
+	bool steady = g->life == GW_TAKES && ats_clock_ms() - g->ready_ms >= STEADY_MS;
+
+	gateway_end(g);
+	g->fell = true;
+	if (steady)
+		g->failures = 0;
+	else
+		gateway_fail(g, ATS_E_EOF, text);
+}
+
+bool
+gateway_is_broken(const struct gateway *g)
+{
+	return g->why.code != 0 && !(g->why_took && g->failures < FALLS_MOST);
 }
 
 /* ---- when nobody needs it -------------------------------------------------------------- */
@@ -182,7 +205,7 @@ begin(struct gateway *g)
 	int rc = 0;
 
 	g->life = GW_DOWN;
-	g->stale = false;
+	g->stale = g->took = g->fell = false;
 	if (cred != NULL)
 		rc = credentials_get(g->v, cred, &s, &err);
 	if (rc == -ATS_E_AGAIN) {
@@ -271,18 +294,19 @@ on_started(struct gateway *g, const struct ats_ipc_msg *m)
 static void
 on_exited(struct gateway *g, const struct ats_ipc_msg *m)
 {
-	char why[120];
+	char how[sizeof(g->last_exit)], why[120];
 
+	(void)snprintf(how, sizeof(how), "%s %llu", m->u[2] != 0 ? "signal" : "code",
+	    (unsigned long long)(m->u[2] != 0 ? m->u[2] : m->u[1]));
 	ats_log(ATS_LOG_INFO, "gateway ended", "gateway=%s pid=%d code=%llu signal=%llu",
 	    name_of(g), (int)g->pid, (unsigned long long)m->u[1], (unsigned long long)m->u[2]);
 	(void)event_del(g->timer);
 	if (g->life != GW_ENDING) {
-		gateway_end(g);
-		(void)snprintf(why, sizeof(why), "its process ended with %s %llu; see brain.log",
-		    m->u[2] != 0 ? "signal" : "code",
-		    (unsigned long long)(m->u[2] != 0 ? m->u[2] : m->u[1]));
-		gateway_fail(g, ATS_E_EOF, why);
+		(void)snprintf(why, sizeof(why), "its process ended with %s; see brain.log", how);
+		gateway_fell(g, why);
 	}
+	if (g->fell)
+		memcpy(g->last_exit, how, sizeof(how));
 	disconnect(g);
 	g->life = GW_DOWN;
 	g->pid = 0;
@@ -342,6 +366,18 @@ gateway_on_list(struct vault *v, const char *name)
 		return;
 	g->wanted = true;
 	gateway_need(g);
+}
+
+void
+gateway_try_all(struct vault *v)
+{
+	for (size_t i = 0; i < v->ngateways; i++) {
+		if (!gateway_is_broken(&v->gateways[i]))
+			continue;
+		v->gateways[i].wanted = true;
+		gateway_need(&v->gateways[i]);
+	}
+	engine_sync(v);
 }
 
 void

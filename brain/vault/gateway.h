@@ -46,6 +46,9 @@ struct gateway {
 	struct event *rd, *wr, *timer;	/* timer: back-off, setting up, idle; by life */
 	struct ats_err why;		/* of its last failure; code 0: none */
 	unsigned failures;		/* since it last took orders for some time */
+	bool took, why_took;		/* its process took orders; that of why did */
+	bool fell;			/* its process ended by itself: EXITED says how */
+	char last_exit[40];		/* of one that ended by itself, or "" */
 	uint64_t failed_ms, ready_ms;
 	bool stale;			/* ends when it has no call, and begins anew */
 	bool wanted;			/* its tools are */
@@ -79,6 +82,13 @@ void gateway_kill(struct gateway *g, const char *why);
 void gateway_end(struct gateway *g);
 /* It is not to be had now; code and text are kept as why. Who waits for it hears so. */
 void gateway_fail(struct gateway *g, int code, const char *text);
+/* Its process has ended by itself, as text says: who waits hears so, unless it took orders long. */
+void gateway_fell(struct gateway *g, const char *text);
+/* Whether it cannot be had, as far as is known. One whose process took orders and fell can: its next
+ * call starts another, unless that was so again and again. */
+bool gateway_is_broken(const struct gateway *g);
+/* Those that are not well are tried again, when it is time. */
+void gateway_try_all(struct vault *v);
 /* After a call of it has ended: idle, or the end of a stale one. */
 void gateway_check_idle(struct gateway *g);
 /* Takes what is of a gateway; false: it is of something else. */
@@ -98,7 +108,7 @@ void gateway_on_readable(evutil_socket_t fd, short what, void *arg);
 ATS_NODISCARD int gateway_set_up(struct gateway *g, struct ats_err *err);
 /* Sends the engine what is owed; as ats_brain_send. */
 ATS_NODISCARD int gateway_sync_all(struct vault *v);
-/* An array of all: name, kind, state, tools, calls, error. */
+/* An array of all: name, kind, state, tools, calls, error, last exit. */
 void gateway_json(const struct vault *v, struct ats_json_w *w);
 /* To its process; as ats_brain_send, and -ATS_E_EOF when there is none. */
 ATS_NODISCARD int gateway_order(struct gateway *g, uint64_t id, uint64_t limit_ms,

@@ -13,8 +13,6 @@
 #include "common/clock.h"
 #include "common/json.h"
 
-#define STEADY_MS 10000			/* one that took orders so long has not failed */
-
 static int
 on_ready(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
 {
@@ -70,14 +68,13 @@ on_message(struct gateway *g, const struct ats_ipc_msg *m, struct ats_err *err)
 static void
 on_eof(struct gateway *g)
 {
-	bool ready = g->life == GW_TAKES, ending = g->life == GW_ENDING;
-
-	gateway_end(g);
-	if (!ending && (!ready || ats_clock_ms() - g->ready_ms < STEADY_MS))
-		gateway_fail(g, ATS_E_EOF, ready ? "its process ended" :
+	if (g->life != GW_ENDING) {
+		gateway_fell(g, g->life == GW_TAKES ? "its process ended; see brain.log" :
 		    "its process ended before it was ready; see brain.log");
-	else
-		g->failures = 0;
+		return;
+	}
+	gateway_end(g);
+	g->failures = 0;
 }
 
 void

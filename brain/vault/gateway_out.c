@@ -220,8 +220,10 @@ gateway_json(const struct vault *v, struct ats_json_w *w)
 		ats_json_w_u64(w, "calls_running", g->ncalls);
 		if (g->src->conf.credential != NULL)
 			ats_json_w_str(w, "credential", g->src->conf.credential);
-		if (g->why.code != 0)
+		if (gateway_is_broken(g))
 			ats_json_w_str(w, "error", g->why.text);
+		if (g->last_exit[0] != '\0')
+			ats_json_w_str(w, "last_exit", g->last_exit);
 		ats_json_w_end(w);
 	}
 	ats_json_w_end(w);

@@ -4,6 +4,7 @@
 ats-http, a gateway, a hook, a sandbox that cannot be reached. And a hook's end is in the log."""
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -83,6 +84,39 @@ def _(home):
     p = problems(home)
     ats.equal((list(p), p["gateway gone"]["state"]), (["gateway gone"], "down"))
     for_people(home, "gateway gone", "atsctl credential test key", "atsctl gateway ls")
+
+
+def gateway(home, name):
+    rows = json.loads(home.ctl("gateway", "ls", "--json", code=0).stdout)["gateways"]
+    return next(g for g in rows if g["name"] == name)
+
+
+@ats.test("a gateway that fell is down until its next call, which is no fault; again and again is one")
+def _(home):
+    home.configure({"gateways": {"g": {"kind": "command", "tools": {"x": {
+        "description": "x", "input": {"type": "object"}, "argv": ["/bin/echo", "said"],
+        "read_only": True}}}}})
+    home.start()
+
+    def fall():
+        ats.contains(home.ctl("gateway", "call", "g__x", "{}", code=0).stdout.decode(), "said")
+        g = gateway(home, "g")
+        ats.equal((g["state"], g.get("error")), ("ready", None))
+        ats.equal(problems(home), {})
+        os.kill(g["pid"], signal.SIGKILL)
+    for _ in range(2):
+        fall()
+        ats.until(lambda: gateway(home, "g")["state"] == "down", "it is down")
+        g = gateway(home, "g")
+        ats.equal((g.get("error"), g["last_exit"]), (None, "signal 9"))
+        ats.equal((problems(home), by_doctor(home)), ({}, {}))
+        ats.matches(home.ctl("status", code=0).stdout.decode(), r"(?m)^g +command +down .* signal 9$")
+    # without a person: whoever looks at the list has it tried
+    fall()
+    p = ats.until(lambda: problems(home).get("gateway g"), "it is told")
+    ats.matches(p["why"], r"^its process ended")
+    ats.until(lambda: gateway(home, "g")["state"] == "ready", "atsctl gateway ls starts it")
+    ats.equal(problems(home), {})
 
 
 @ats.test("a hook that cannot run is named in status and in the log, with its end and what to do")
