@@ -44,6 +44,7 @@ struct http {
 	size_t nconns;
 	struct session_list sessions;	/* the one unused longest first */
 	size_t nsessions;
+	uint64_t opens_us;		/* when all of HTTP_OPENS may be opened at once again */
 	size_t nexchanges, held_bytes;	/* of all sessions */
 };
 

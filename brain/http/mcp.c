@@ -29,9 +29,16 @@ is_known_version(const char *v)
 }
 
 static void
-no_session(struct conn *c, struct ats_slice id)
+no_session(struct conn *c, struct ats_slice id, int rc)
 {
-	conn_reply_error(c, 404, id, NO_SESSION, "unknown session; begin again with initialize");
+	if (rc == -ATS_E_UNKNOWN_ID)
+		conn_reply_error(c, 404, id, NO_SESSION,
+		    "unknown session; begin again with initialize");
+	else if (rc == -ATS_E_AGAIN)
+		conn_reply_error(c, 429, id, INVALID, "too many sessions are opened; wait");
+	else
+		conn_reply_error(c, 503, id, INVALID, rc == -ATS_E_FULL ?
+		    "too many sessions at once" : "out of memory");
 }
 
 /* NULL: c is answered. */
@@ -39,7 +46,8 @@ static struct session *
 find(struct http *h, struct conn *c, struct ats_slice id)
 {
 	const struct request *r = conn_request(c);
-	struct session *s;
+	struct session *s = NULL;
+	int rc;
 
 	if (!is_known_version(r->version)) {
 		conn_reply_error(c, 400, id, INVALID,
@@ -51,24 +59,26 @@ find(struct http *h, struct conn *c, struct ats_slice id)
 		    "Mcp-Session-Id is missing; a session begins with initialize");
 		return NULL;
 	}
-	s = session_find(h, r->session, r->version[0] != '\0' ? r->version : "2025-03-26");
-	if (s == NULL)
-		no_session(c, id);
+	rc = session_find(h, r->session, r->version[0] != '\0' ? r->version : "2025-03-26", &s);
+	if (rc < 0)
+		no_session(c, id, rc);
 	return s;
 }
 
 static void
 ask(struct http *h, struct conn *c, const struct message *m)
 {
-	bool first = ats_json_key_is(m->method, "initialize");
-	struct session *s = first ? session_new(h) : find(h, c, m->id);
-	int rc;
+	struct session *s = NULL;
+	int rc = 0;
 
-	if (s == NULL) {
-		if (first)
-			conn_reply_error(c, 503, m->id, INVALID, "too many sessions at once");
+	if (ats_json_key_is(m->method, "initialize"))
+		rc = session_new(h, &s);
+	else
+		s = find(h, c, m->id);
+	if (rc < 0)
+		no_session(c, m->id, rc);
+	if (s == NULL)
 		return;
-	}
 	rc = session_ask(s, c, m);
 	if (rc == -ATS_E_EXISTS)
 		conn_reply_error(c, 409, m->id, INVALID, "a request of this id is under way");
@@ -100,7 +110,7 @@ ask_modern(struct http *h, struct conn *c, const struct message *m, struct moder
 {
 	struct ats_http_head head;
 	struct ats_slice text = conn_head(c);
-	struct session *s;
+	struct session *s = NULL;
 	int rc;
 
 	/* It was read before, when it came. */
@@ -116,8 +126,12 @@ ask_modern(struct http *h, struct conn *c, const struct message *m, struct moder
 		refuse(c, m, q);
 		return;
 	}
-	s = session_modern(h, conn_request(c)->name);
-	rc = s == NULL ? -ATS_E_FULL : caller_ask(s, c, m, q);
+	rc = session_modern(h, conn_request(c)->name, &s);
+	if (rc < 0) {
+		no_session(c, m->id, rc);
+		return;
+	}
+	rc = caller_ask(s, c, m, q);
 	if (rc == -ATS_E_FULL)
 		conn_reply_error(c, 429, m->id, INVALID, "too many requests at once");
 	else if (rc < 0)

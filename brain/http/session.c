@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/clock.h"
 #include "common/digest.h"
 #include "common/log.h"
 
@@ -227,15 +228,35 @@ on_failed(void *ctx, bool known, const char *why)
 		put_away(s, 503, why);
 }
 
-static struct session *
-make(struct http *h, const char *id, bool known, bool modern)
+/* Whoever opens and ends sessions in a loop has brain make and forget as many. */
+static bool
+may_open(struct http *h)
+{
+	const uint64_t each_us = 1000000u / HTTP_OPENS_S;
+	uint64_t now = ats_clock_us();
+
+	if (h->opens_us < now)
+		h->opens_us = now;
+	if (h->opens_us - now > (HTTP_OPENS - 1) * each_us)
+		return false;
+	h->opens_us += each_us;
+	return true;
+}
+
+static int
+make(struct http *h, const char *id, bool known, bool modern, struct session **ret)
 {
 	static const struct link_ops ops = { on_up, on_line, on_failed };
-	struct session *s = make_room(h) ? calloc(1, sizeof(*s)) : NULL;
 	char key[LINK_KEY_MAX];
+	struct session *s;
 
+	if (!may_open(h))
+		return -ATS_E_AGAIN;
+	if (!make_room(h))
+		return -ATS_E_FULL;
+	s = calloc(1, sizeof(*s));
 	if (s == NULL)
-		return NULL;
+		return -ATS_E_NOMEM;
 	s->h = h;
 	s->modern = modern;
 	(void)snprintf(s->id, sizeof(s->id), "%s", id);
@@ -251,57 +272,65 @@ make(struct http *h, const char *id, bool known, bool modern)
 	h->nsessions++;
 	if (s->timer == NULL || s->way == NULL) {
 		destroy(s);
-		return NULL;
+		return -ATS_E_NOMEM;
 	}
 	session_used(s);
-	return s;
+	*ret = s;
+	return 0;
 }
 
-struct session *
-session_new(struct http *h)
+/* One in memory, or NULL. */
+static struct session *
+in_memory(struct http *h, const char *id)
+{
+	struct session *s;
+
+	TAILQ_FOREACH(s, &h->sessions, link)
+		if (!s->gone && strcmp(s->id, id) == 0) {
+			session_used(s);
+			return s;
+		}
+	return NULL;
+}
+
+int
+session_new(struct http *h, struct session **ret)
 {
 	unsigned char chance[HALF / 2];
 	char id[2 * HALF + 1];
 
 	if (getrandom(chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
-		return NULL;
+		return -ATS_E_NOMEM;
 	ats_hex(chance, sizeof(chance), id);
 	prove(h, id, id + HALF);
-	return make(h, id, false, false);
+	return make(h, id, false, false, ret);
 }
 
-struct session *
-session_find(struct http *h, const char *id, const char *revision)
+int
+session_find(struct http *h, const char *id, const char *revision, struct session **ret)
 {
-	struct session *s;
+	int rc;
 
 	if (!is_proven(h, id) || has_ended(id))
-		return NULL;
-	TAILQ_FOREACH(s, &h->sessions, link)
-		if (!s->gone && strcmp(s->id, id) == 0) {
-			session_used(s);
-			return s;
-		}
-	s = make(h, id, true, false);
-	if (s != NULL)
-		(void)snprintf(s->revision, sizeof(s->revision), "%s", revision);
-	return s;
+		return -ATS_E_UNKNOWN_ID;
+	*ret = in_memory(h, id);
+	if (*ret != NULL)
+		return 0;
+	rc = make(h, id, true, false, ret);
+	if (rc == 0)
+		(void)snprintf((*ret)->revision, sizeof((*ret)->revision), "%s", revision);
+	return rc;
 }
 
-struct session *
-session_modern(struct http *h, const char *name)
+int
+session_modern(struct http *h, const char *name, struct session **ret)
 {
 	char id[GATE_ID_MAX];
-	struct session *s;
 
 	/* Not the form of an id that clients may send. */
 	(void)snprintf(id, sizeof(id), "name:%s", name);
-	TAILQ_FOREACH(s, &h->sessions, link)
-		if (!s->gone && strcmp(s->id, id) == 0) {
-			session_used(s);
-			return s;
-		}
-	return make(h, id, false, true);
+	*ret = in_memory(h, id);
+	return *ret != NULL ? 0 : make(h, id, false, true, ret);
 }
 
 const char *

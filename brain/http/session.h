@@ -13,13 +13,15 @@
 
 struct session;
 
-/* A new one; NULL without memory. */
-struct session *session_new(struct http *h);
-/* One that is in memory, or was once; NULL: unknown, or the proof is wrong. revision: what the
+/* A new one in ret. Of all three: -ATS_E_AGAIN: too many were opened lately, -ATS_E_FULL: as many are
+ * in use as there may be, -ATS_E_NOMEM. */
+ATS_NODISCARD int session_new(struct http *h, struct session **ret);
+/* One that is in memory, or was once; -ATS_E_UNKNOWN_ID: or the proof is wrong. revision: what the
  * client says that was agreed; for one that must be taken up again. */
-struct session *session_find(struct http *h, const char *id, const char *revision);
-/* The one of requests that say all by themselves, by the name in their URL; NULL without memory. */
-struct session *session_modern(struct http *h, const char *name);
+ATS_NODISCARD int session_find(struct http *h, const char *id, const char *revision,
+    struct session **ret);
+/* The one of requests that say all by themselves, by the name in their URL. */
+ATS_NODISCARD int session_modern(struct http *h, const char *name, struct session **ret);
 const char *session_id(const struct session *s);
 /* Sends a request; c is answered later. -ATS_E_EXISTS: its id is under way, -ATS_E_FULL,
  * -ATS_E_NOMEM: c is not. */

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who has the token of ats-http and opens many sessions and connections: there are limits of all of
 them together, each with its status, and what is asked for later, when there is room, is served."""
+import itertools
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
@@ -70,6 +72,41 @@ def _(home):
     ats.check(a.status in (200, 202, 204), a.status)
     ats.until(lambda: clients[-1].post("ping", {}).status == 200, "there is room")
     ats.check(rss(server) < 200 or ats.SANITIZED, rss(server))
+
+
+@ats.test("sessions that are opened in a loop have a rate: 429, whoever works goes on; then there is room")
+def _(home):
+    server = serve(home)
+    c = Client(server)                  # the first of them
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+             "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}
+    conn, modern, opened, began = server.connect(), Modern(server), 0, time.monotonic()
+
+    def refused(ask):
+        """The first answer of the kind, asked for faster than there is room."""
+        a = ats.until(lambda: [a for a in [ask()] if a.status != 200], "it is refused")[0]
+        full(a, 429)
+
+    def open_one():
+        nonlocal opened
+        a = conn.ask(body=hello)
+        if a.status == 200:
+            opened += 1
+            ats.equal(conn.ask("DELETE", session=a.fields["mcp-session-id"]).status, 200)
+        return a
+
+    def other_name():
+        modern.path = "/mcp?session=%d" % next(names)
+        return modern.ask("ping")
+    names = itertools.count()
+    while open_one().status == 200:
+        took = time.monotonic() - began
+    ats.check(opened >= LIMITS["OPENS"] - 1, opened)
+    ats.small(opened, LIMITS["OPENS"] + took * LIMITS["OPENS_S"], "sessions opened")
+    refused(open_one)
+    refused(other_name)                 # it costs brain a session, too
+    ats.equal(c.post("ping", {}).status, 200)
+    ats.until(lambda: open_one().status == 200, "there is room again")
 
 
 @ats.test("so have the bytes of these")
