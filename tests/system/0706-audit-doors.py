@@ -6,6 +6,8 @@ atsctl, a runtime with libats."""
 import contextlib
 import json
 import os
+import re
+import stat
 import sys
 import threading
 
@@ -196,6 +198,34 @@ def check(home, make, can):
         ats.matches(one("box__none", {}), "(?i)no tool|unknown tool|box__none|400")
     home.ctl("shutdown", code=0)            # what was owed to the log is there then
     ats.equal(len(audit(home)), total, audit(home)[total:])
+
+
+@ats.test("what nobody decides about is written down by the hook of docs/OPERATING.md, or does not run")
+def _(home):
+    with open(os.path.join(ats.TOP, "docs", "OPERATING.md"), encoding="utf-8") as f:
+        (conf,) = re.findall(r"^```json\n(\{ \"hooks\".*?)^```$", f.read(), re.S | re.M)
+    home.configure(json.loads(conf))
+    os.makedirs(home.home, exist_ok=True)
+    path = os.path.join(home.home, "agent-calls.jsonl")
+    home.ctl("exec", "true", code=0)
+    d = home.door(home.register()[0])
+
+    def call(tool, **args):
+        return d.send("ats/tool.call", {"name": tool, "arguments": args})
+    for i in [call("Write", file_path="f%d" % i, content="x\n" * i) for i in range(9)]:
+        ats.equal(d.answer(i)["result"]["outcome"], "done")
+    d.answer(call("Read", file_path="f1"))
+    with open(path, encoding="utf-8") as f:
+        lines = list(map(json.loads, f))
+    ats.equal(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+    ats.equal(sorted((x["tool_name"], x["tool_input"].get("content")) for x in lines),
+              [("Bash", None)] + [("Write", "x\n" * i) for i in range(9)])
+    ats.check(all(x["session_id"].startswith("s-") and x["cwd"] == home.ws for x in lines), lines)
+    os.unlink(path)
+    os.mkdir(path)
+    r = d.answer(call("Write", file_path="not", content="x"))["result"]
+    ats.equal((r["outcome"], r["code"]), ("not_started", "denied"))
+    ats.check(not os.path.exists(os.path.join(home.ws, "not")), "it was written")
 
 
 for name, make, can in DOORS:
