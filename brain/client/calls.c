@@ -219,8 +219,8 @@ find(struct ats *a, uint64_t nr)
 	return NULL;
 }
 
-/* An error is about this sending. One before it, which a lost connection left without an answer, may
- * have run: only an engine that has no room for a call has found that it is new. */
+/* An error is about this sending. One before it, which a lost connection left without an
+ * answer, may have run: only an engine that has no room for a call has found that it is new. */
 static bool
 may_have_run(const struct client_call *c, const struct ats_answer *with)
 {

@@ -98,7 +98,7 @@ add_http(struct ats_json_w *w, struct ats_slice vault)
 	return 1;
 }
 
-/* One that idles has no process and no error; nor has one that fell, and that its next call starts. */
+/* One that idles has no process and no error; nor has one that fell, which its next call starts. */
 static size_t
 add_gateway(struct ats_json_w *w, struct ats_slice g)
 {

@@ -22,7 +22,7 @@ ATS_NODISCARD int relay_tools(struct ats_slice result, struct ats_specs *ret,
 ATS_NODISCARD int relay_params(const struct ats_specs *tools, struct ats_slice text,
     const char *call_id, struct ats_buf *out, struct ats_err *err);
 /* Appends the response to what the door answered: a result of ats/tool.call or an error. What is
- * not done, or failed, is an error, and never empty. maybe: it was sent before, and had no answer. */
+ * not done, or failed, is an error, and never empty. maybe: it was sent before, unanswered. */
 ATS_NODISCARD int relay_response(const struct door_msg *m, bool maybe, struct ats_buf *out);
 
 /* Ids that were used: an id is good for one request. */

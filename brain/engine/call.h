@@ -142,8 +142,8 @@ TAILQ_HEAD(call_list, call);
 
 struct calls *calls_new(struct engine *e);
 void calls_free(struct calls *t);
-/* The engine ends. Who cannot ask the next one, since a call has his pipes, hears of it here if it was
- * given to no sandbox. Answers are in the clients' buffers (door_flush). */
+/* The engine ends. Who cannot ask the next one, since a call has his pipes, hears of it here if
+ * it was given to no sandbox. Answers are in the clients' buffers (door_flush). */
 void calls_stop(struct calls *t);
 size_t calls_count(const struct calls *t);
 struct call *calls_each(const struct calls *t, size_t *pos);

@@ -13,8 +13,8 @@
 
 struct session;
 
-/* A new one in ret. Of all three: -ATS_E_AGAIN: too many were opened lately, -ATS_E_FULL: as many are
- * in use as there may be, -ATS_E_NOMEM. */
+/* A new one in ret. Of all three: -ATS_E_AGAIN: too many were opened lately, -ATS_E_FULL: as many
+ * are in use as there may be, -ATS_E_NOMEM. */
 ATS_NODISCARD int session_new(struct http *h, struct session **ret);
 /* One that is in memory, or was once; -ATS_E_UNKNOWN_ID: or the proof is wrong. revision: what the
  * client says that was agreed; for one that must be taken up again. */

@@ -82,7 +82,7 @@ void gateway_kill(struct gateway *g, const char *why);
 void gateway_end(struct gateway *g);
 /* It is not to be had now; code and text are kept as why. Who waits for it hears so. */
 void gateway_fail(struct gateway *g, int code, const char *text);
-/* Its process has ended by itself, as text says: who waits hears so, unless it took orders long. */
+/* Its process ended by itself, as text says; who waits hears so, unless it took orders long. */
 void gateway_fell(struct gateway *g, const char *text);
 /* Whether it cannot be had, as far as is known. One whose process took orders and fell can: its next
  * call starts another, unless that was so again and again. */
