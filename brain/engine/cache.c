@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The memory of pure answers: a map and a queue in order of age. Runs in the engine; keys
- * are clients', answers are a sandbox's. */
+ * are clients', answers are a sandbox's.
+ *
+ * Entries lie one behind the other in chunks of their own, not in the heap: they live long, are of
+ * all sizes and end in the order in which they came, so that between them the heap would have
+ * holes that nothing fits into and that no trim gives back. A chunk goes with its last entry. */
 #include "brain/engine/cache.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/queue.h>
 
 #include "common/map.h"
 
+#define CHUNKS 64u		/* of the size that all have, within max_bytes */
+
+struct chunk {
+	_Alignas(max_align_t) size_t size;	/* bytes, with this head */
+	size_t used, live;			/* bytes, entries */
+};
 struct entry {
 	TAILQ_ENTRY(entry) link;
+	struct chunk *in;
 	struct cache_hit hit;
 	char digest[65];
 	char exit_kind[17];
-	size_t size;
 	char *key;		/* in bytes[] */
 	char bytes[];
 };
@@ -24,8 +36,77 @@ TAILQ_HEAD(entry_list, entry);
 struct cache {
 	struct ats_map *map;
 	struct entry_list order;	/* oldest first */
-	size_t count, bytes, max_entries, max_bytes;
+	struct chunk *last, *spare;	/* where the next one goes; an empty one, or NULL */
+	size_t count, max_entries;
+	size_t bytes, max_bytes;	/* of chunks, without the spare one */
 };
+
+/* ---- chunks ----------------------------------------------------------------------------- */
+
+static struct chunk *
+chunk_new(struct cache *c, size_t size)
+{
+	struct chunk *k = c->spare;
+
+	if (k != NULL && k->size == size) {
+		c->spare = NULL;
+	} else {
+		k = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (k == MAP_FAILED)
+			return NULL;
+		k->size = size;
+		k->used = sizeof(*k);
+	}
+	c->bytes += size;
+	return k;
+}
+
+static void
+chunk_free(struct cache *c, struct chunk *k)
+{
+	if (k == NULL)
+		return;
+	c->bytes -= k->size;
+	k->used = sizeof(*k);
+	k->live = 0;
+	if (c->last == k)
+		c->last = NULL;
+	if (c->spare == NULL && k->size == c->max_bytes / CHUNKS)
+		c->spare = k;
+	else
+		(void)munmap(k, k->size);
+}
+
+/* Room for an entry of so many bytes, in a chunk that has it or, if it is large, of its own. */
+static struct entry *
+place(struct cache *c, size_t size)
+{
+	size_t whole = c->max_bytes / CHUNKS;
+	struct chunk *k = c->last;
+	struct entry *en;
+
+	size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+	if (size > whole / 4) {
+		k = chunk_new(c, sizeof(*k) + size);
+	} else if (k == NULL || k->size - k->used < size) {
+		k = chunk_new(c, whole);
+		/* One whose entries have all been put anew has no other end. */
+		if (k != NULL && c->last != NULL && c->last->live == 0)
+			chunk_free(c, c->last);
+		c->last = k != NULL ? k : c->last;
+	}
+	if (k == NULL)
+		return NULL;
+	en = (void *)((char *)k + k->used);
+	memset(en, 0, sizeof(*en));	/* what is behind it is copied there */
+	en->in = k;
+	k->used += size;
+	k->live++;
+	return en;
+}
+
+/* ---- entries ---------------------------------------------------------------------------- */
 
 struct cache *
 cache_new(size_t max_entries, size_t max_bytes)
@@ -45,14 +126,22 @@ cache_new(size_t max_entries, size_t max_bytes)
 	return c;
 }
 
+/* An entry of it is no more. */
+static void
+leave(struct cache *c, struct chunk *k)
+{
+	/* The last one stays: more is to come into it. */
+	if (--k->live == 0 && k != c->last)
+		chunk_free(c, k);
+}
+
 static void
 entry_drop(struct cache *c, struct entry *en)
 {
 	(void)ats_map_del_str(c->map, en->key);
 	TAILQ_REMOVE(&c->order, en, link);
 	c->count--;
-	c->bytes -= en->size;
-	free(en);
+	leave(c, en->in);
 }
 
 void
@@ -62,6 +151,9 @@ cache_free(struct cache *c)
 		return;
 	while (!TAILQ_EMPTY(&c->order))
 		entry_drop(c, TAILQ_FIRST(&c->order));
+	chunk_free(c, c->last);
+	if (c->spare != NULL)
+		(void)munmap(c->spare, c->spare->size);
 	ats_map_free(c->map);
 	free(c);
 }
@@ -78,20 +170,17 @@ copy_slice(char **at, struct ats_slice from, struct ats_slice *to)
 }
 
 static struct entry *
-entry_new(const struct cache *c, const char *key, const char *digest, uint64_t call,
+entry_new(struct cache *c, const char *key, const char *digest, uint64_t call,
     const struct outcome *o)
 {
 	size_t klen = strlen(key) + 1;
 	size_t body = o->payload.n + o->blocks.n + o->output.n;
 	bool kept = body <= c->max_bytes / 16;
-	size_t size = sizeof(struct entry) + klen + (kept ? body : 0);
-	struct entry *en = malloc(size);
+	struct entry *en = place(c, sizeof(struct entry) + klen + (kept ? body : 0));
 	char *at;
 
 	if (en == NULL)
 		return NULL;
-	memset(en, 0, sizeof(*en));	/* what is behind it is copied there */
-	en->size = size;
 	en->key = en->bytes;
 	memcpy(en->key, key, klen);
 	memcpy(en->digest, digest, sizeof(en->digest));
@@ -123,16 +212,14 @@ cache_put(struct cache *c, const char *key, const char *digest, uint64_t call,
 	en = entry_new(c, key, digest, call, o);
 	if (en == NULL)
 		return;
-	while (c->count > 0 &&
-	    (c->count >= c->max_entries || c->bytes + en->size > c->max_bytes))
+	while (c->count > 0 && (c->count >= c->max_entries || c->bytes > c->max_bytes))
 		entry_drop(c, TAILQ_FIRST(&c->order));
 	if (ats_map_put_str(c->map, en->key, en) < 0) {
-		free(en);
+		leave(c, en->in);
 		return;
 	}
 	TAILQ_INSERT_TAIL(&c->order, en, link);
 	c->count++;
-	c->bytes += en->size;
 }
 
 bool

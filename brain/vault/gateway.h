@@ -84,8 +84,8 @@ void gateway_end(struct gateway *g);
 void gateway_fail(struct gateway *g, int code, const char *text);
 /* Its process ended by itself, as text says; who waits hears so, unless it took orders long. */
 void gateway_fell(struct gateway *g, const char *text);
-/* Whether it cannot be had, as far as is known. One whose process took orders and fell can: its next
- * call starts another, unless that was so again and again. */
+/* Whether it cannot be had, as far as is known. One whose process took orders and fell can: its
+ * next call starts another, unless that was so again and again. */
 bool gateway_is_broken(const struct gateway *g);
 /* Those that are not well are tried again, when it is time. */
 void gateway_try_all(struct vault *v);

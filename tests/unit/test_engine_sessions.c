@@ -137,8 +137,55 @@ START_TEST(cache_of_a_large_answer_keeps_its_digest_only)
 }
 END_TEST
 
+static size_t
+resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long all, here;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%lu %lu", &all, &here), 2);
+	(void)fclose(f);
+	return here * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A key that is put again and again leaves holes; what keeps their memory is forgotten then. */
+START_TEST(cache_of_holes_keeps_within_its_bytes)
+{
+	enum { MOST = 4 << 20, N = 20000 };
+	struct cache *c = cache_new(N, MOST);
+	size_t before = resident();
+	static char text[8000];
+	struct cache_hit hit;
+	char key[16];
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (int i = 0; i < N; i++) {
+		(void)snprintf(key, sizeof(key), "%d", i);
+		put(c, key, "small");
+		put(c, "same", text);
+	}
+	ck_assert_uint_le(resident() - before, MOST + (2 << 20));
+	ck_assert(!cache_get(c, "0", &hit));
+	(void)snprintf(key, sizeof(key), "%d", N - 1);
+	ck_assert(cache_get(c, key, &hit));
+	ck_assert_mem_eq(hit.outcome.payload.p, "small", 5);
+	ck_assert(cache_get(c, "same", &hit));
+	ck_assert_uint_eq(hit.outcome.payload.n, sizeof(text) - 1);
+	/* Small ones that follow have all of the room. */
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(key, sizeof(key), "then %d", i);
+		put(c, key, "small");
+	}
+	ck_assert(cache_get(c, "then 0", &hit));
+	cache_free(c);
+	ck_assert_uint_le(resident(), before + (2 << 20));
+}
+END_TEST
+
 ATS_UNIT_MAIN("engine_sessions", session_new_refuses_what_does_not_fit,
     session_read_put_over_the_cap_forgets_the_oldest,
     session_read_put_of_what_is_known_is_not_dirty,
     session_shell_add_is_bounded_and_counts_once, session_notice_add_is_bounded,
-    cache_keeps_the_newest_within_its_bounds, cache_of_a_large_answer_keeps_its_digest_only)
+    cache_keeps_the_newest_within_its_bounds, cache_of_a_large_answer_keeps_its_digest_only,
+    cache_of_holes_keeps_within_its_bytes)
