@@ -71,7 +71,7 @@ CHAN_O := common/chan.o common/chan_read.o common/stream.o common/hold.o common/
 TLS ?= yes
 TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)
 TLS_O := $(TLS_PIN_O) $(if $(filter no,$(TLS)),,common/tls.o common/wire_tls.o)
-DIAL_O := common/dial.o
+DIAL_O := common/dial.o common/proxy.o common/proxy_ask.o
 ACCEPT_O := common/acceptor.o
 IPC_O := common/ipc.o
 CHILD_O := common/child.o common/child_tree.o common/tree.o
@@ -91,7 +91,7 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 # hooks: their configuration, their matchers, what they answer
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
-BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
+BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) common/http_head.o $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o brain/vault/format.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/engine_tell.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \

@@ -254,10 +254,9 @@ connect_any(const struct ats_addr *a, const struct places *l, uint64_t until_us,
 	return 0;
 }
 
-int
-ats_dial(const struct ats_addr *a, unsigned timeout_ms, int *ret_fd, struct ats_err *err)
+static int
+dial_until(const struct ats_addr *a, uint64_t until_us, int *ret_fd, struct ats_err *err)
 {
-	uint64_t until_us = ats_clock_us() + (uint64_t)timeout_ms * 1000;
 	struct places l = { .n = 0 };
 	int rc;
 
@@ -266,11 +265,35 @@ ats_dial(const struct ats_addr *a, unsigned timeout_ms, int *ret_fd, struct ats_
 	if (a->port == 0)
 		return ats_err_set(err, ATS_E_INVAL, "port 0 is for listening only");
 	if (!places_here(a, &l)) {
-		rc = look_up(a, timeout_ms, &l, err);
+		rc = look_up(a, left_ms(until_us), &l, err);
 		if (rc < 0)
 			return rc;
 	}
 	return connect_any(a, &l, until_us, ret_fd, err);
+}
+
+int
+ats_dial(const struct ats_addr *a, unsigned timeout_ms, int *ret_fd, struct ats_err *err)
+{
+	return ats_dial_via(a, NULL, timeout_ms, ret_fd, err);
+}
+
+int
+ats_dial_via(const struct ats_addr *a, const struct ats_proxy *via, unsigned timeout_ms,
+    int *ret_fd, struct ats_err *err)
+{
+	uint64_t until_us = ats_clock_us() + (uint64_t)timeout_ms * 1000;
+	int fd ATS_CLEANUP_FD = -1, rc;
+
+	if (!ats_proxy_serves(via, a))
+		return dial_until(a, until_us, ret_fd, err);
+	rc = dial_until(&via->at, until_us, &fd, err);
+	if (rc < 0)
+		return ats_err_wrap(err, "the proxy");
+	rc = ats_proxy_ask(fd, via, a, until_us, err);
+	if (rc == 0)
+		*ret_fd = ats_steal_fd(&fd);
+	return rc;
 }
 
 /* ---- listening ------------------------------------------------------------------------- */

@@ -9,11 +9,16 @@
 #include <stddef.h>
 
 #include "common/addr.h"
+#include "common/proxy.h"
 
 /* Tries the addresses of the name in turn. Returns a connected, non-blocking socket, tuned by
  * ats_dial_tune, in *ret_fd. -ATS_E_NOENT (no such name), -ATS_E_TIMEOUT, -ATS_E_SYS. */
 ATS_NODISCARD int ats_dial(const struct ats_addr *a, unsigned timeout_ms, int *ret_fd,
     struct ats_err *err);
+/* The same by an HTTP proxy, where that serves the address (via may be NULL): then the name is the
+ * proxy's to look up, and errors of ats_proxy_ask come as well. */
+ATS_NODISCARD int ats_dial_via(const struct ats_addr *a, const struct ats_proxy *via,
+    unsigned timeout_ms, int *ret_fd, struct ats_err *err);
 /* Literal addresses and localhost only. *ret_port: the one taken. Non-blocking, SO_REUSEADDR. */
 ATS_NODISCARD int ats_dial_listen(const struct ats_addr *a, int *ret_fd, unsigned *ret_port,
     struct ats_err *err);

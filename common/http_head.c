@@ -175,8 +175,9 @@ ats_http_request_read(const char *head, size_t n, struct ats_http_head *ret, str
 	return 0;
 }
 
-int
-ats_http_response_read(const char *head, size_t n, struct ats_http_head *ret, struct ats_err *err)
+static int
+read_response(const char *head, size_t n, bool old, struct ats_http_head *ret,
+    struct ats_err *err)
 {
 	struct ats_http_text line, word;
 	int rc = read_head(head, n, ret, &line, err);
@@ -184,7 +185,8 @@ ats_http_response_read(const char *head, size_t n, struct ats_http_head *ret, st
 	if (rc < 0)
 		return rc;
 	word = cut(&line, ' ');
-	if (!ats_http_text_is_exactly(word, "HTTP/1.1"))
+	if (!ats_http_text_is_exactly(word, "HTTP/1.1") &&
+	    !(old && ats_http_text_is_exactly(word, "HTTP/1.0")))
 		return bad(err, "not a response of HTTP/1.1");
 	word = cut(&line, ' ');
 	if (word.n != 3)
@@ -195,6 +197,18 @@ ats_http_response_read(const char *head, size_t n, struct ats_http_head *ret, st
 		ret->status = ret->status * 10 + (unsigned)(word.p[i] - '0');
 	}
 	return 0;
+}
+
+int
+ats_http_response_read(const char *head, size_t n, struct ats_http_head *ret, struct ats_err *err)
+{
+	return read_response(head, n, false, ret, err);
+}
+
+int
+ats_http_tunnel_read(const char *head, size_t n, struct ats_http_head *ret, struct ats_err *err)
+{
+	return read_response(head, n, true, ret, err);
 }
 
 int

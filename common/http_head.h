@@ -37,6 +37,9 @@ ATS_NODISCARD int ats_http_request_read(const char *head, size_t n, struct ats_h
     struct ats_err *err);
 ATS_NODISCARD int ats_http_response_read(const char *head, size_t n, struct ats_http_head *ret,
     struct ats_err *err);
+/* The same for what a proxy answers to CONNECT, which many do in HTTP/1.0. */
+ATS_NODISCARD int ats_http_tunnel_read(const char *head, size_t n, struct ats_http_head *ret,
+    struct ats_err *err);
 /* The value of the field, whose name is compared without regard to case; p is NULL where there
  * is none. *ret_count (may be NULL): how often it is there. */
 struct ats_http_text ats_http_field(const struct ats_http_head *h, const char *name,

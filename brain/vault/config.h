@@ -15,6 +15,7 @@
 #include "common/conf.h"
 #include "common/log.h"
 #include "common/path.h"
+#include "common/proxy.h"
 #include "proto/hooks.h"
 
 #define CONFIG_MAX_BYTES (1u << 20)
@@ -45,6 +46,7 @@ struct config {
 	enum provider provider;		/* sandbox_url, parsed, with what is after its colon: */
 	const char *provider_at;	/* in sandbox_url */
 	struct ats_addr addr;		/* of PROVIDER_CONNECT and PROVIDER_LISTEN */
+	struct ats_proxy via;		/* proxy, parsed */
 	struct policy_rules *rules;	/* owned; of permissions */
 	enum policy_default gateway_policy;	/* gateway_default, parsed */
 	struct ats_hooks hooks;	/* hooks_json, parsed */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The dialer. Forked by the spawner, which lives on without waiting: its end, a child's like
- * any other, says that there is a result. It reads /etc/hosts and /etc/resolv.conf and what
- * name servers answer; of the peer it reads nothing. */
+ * any other, says that there is a result. It reads /etc/hosts and /etc/resolv.conf, what name
+ * servers answer, and what a proxy answers; of the peer it reads nothing. */
 #include "brain/vault/dialer.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ confine(const struct ats_addr *a, struct ats_err *err)
 }
 
 static void __attribute__((noreturn))
-child_main(int sock, pid_t parent, const struct ats_addr *a)
+child_main(int sock, pid_t parent, const struct ats_addr *a, const struct ats_proxy *via)
 {
 	struct result r = { 0 };
 	struct ats_err err = { 0 };
@@ -94,9 +94,9 @@ child_main(int sock, pid_t parent, const struct ats_addr *a)
 	ats_child_close_others(0, keep, ATS_ARRAY_LEN(keep));
 	ats_child_reset_signals();
 	(void)alarm(DIALER_MS / 1000 + LATE_S);
-	rc = confine(a, &err);
+	rc = confine(ats_proxy_serves(via, a) ? &via->at : a, &err);
 	if (rc == 0)
-		rc = ats_dial(a, DIALER_MS, &fd, &err);
+		rc = ats_dial_via(a, via, DIALER_MS, &fd, &err);
 	if (rc < 0) {
 		r.code = err.code;
 		(void)snprintf(r.text, sizeof(r.text), "%.*s", (int)sizeof(r.text) - 1, err.text);
@@ -109,7 +109,8 @@ child_main(int sock, pid_t parent, const struct ats_addr *a)
 /* ---- in the spawner ------------------------------------------------------------------ */
 
 int
-dialer_start(struct children *k, const char *id, const struct ats_addr *a, struct ats_err *err)
+dialer_start(struct children *k, const char *id, const struct ats_addr *a,
+    const struct ats_proxy *via, struct ats_err *err)
 {
 	struct child *c;
 	pid_t parent = getpid();
@@ -125,7 +126,7 @@ dialer_start(struct children *k, const char *id, const struct ats_addr *a, struc
 	}
 	c->pid = fork();
 	if (c->pid == 0)
-		child_main(pair[1], parent, a);
+		child_main(pair[1], parent, a, via);
 	(void)close(pair[1]);
 	c->dial = pair[0];
 	if (c->pid > 0)

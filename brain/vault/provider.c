@@ -317,6 +317,16 @@ check_tls(const struct config *c, const char *name, struct ats_err *err)
 	return 0;
 }
 
+static int
+check_proxy(struct config *c, const char *name, struct ats_err *err)
+{
+	if (ats_proxy_read(c->proxy, &c->via, err) == 0)
+		return 0;
+	if (err != NULL)
+		err->code = ATS_E_CONFIG;
+	return ats_err_wrap(err, "%s: \"sandbox.proxy\"", name);
+}
+
 bool
 config_is_network(const struct config *c)
 {
@@ -350,6 +360,9 @@ check_useless(const struct config *c, const char *name, struct ats_err *err)
 	if (!network && c->allow_plain)
 		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.allow_plain\" is for a "
 		    "sandbox.url of tcp:// and ws://, or sandbox.script_hosts", name);
+	if (c->proxy[0] != '\0' && !hosts && c->provider != PROVIDER_CONNECT)
+		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.proxy\" is for a sandbox.url "
+		    "that brain connects to, or sandbox.script_hosts", name);
 	if (!pins && (c->tls_ca[0] != '\0' || c->tls_pin[0] != '\0'))
 		return ats_err_set(err, ATS_E_CONFIG, "%s: \"sandbox.tls_%s\" is for a "
 		    "sandbox.url of tls:// and wss://, or sandbox.script_hosts", name,
@@ -374,6 +387,8 @@ config_check_provider(struct config *c, const char *name, struct ats_err *err)
 		rc = parse_url(c, name, err);
 	if (rc == 0)
 		rc = check_tls(c, name, err);
+	if (rc == 0)
+		rc = check_proxy(c, name, err);
 	return rc < 0 ? rc : check_useless(c, name, err);
 }
 

@@ -89,7 +89,7 @@ attach_said(const struct config *conf, struct children *k, const char *id, const
 	if (rc < 0)
 		return rc;
 	return addr.kind == ATS_ADDR_UNIX ? attach_beneath(conf, addr.path, ret_link, err) :
-	    dialer_start(k, id, &addr, err);
+	    dialer_start(k, id, &addr, &conf->via, err);
 }
 
 static int
@@ -116,7 +116,7 @@ remote_start(const struct config *conf, struct children *k, const char *id, cons
 	case PROVIDER_EXEC:
 		return start_command(conf, k, id, ret_pid, ret_link, err);
 	case PROVIDER_CONNECT:
-		return dialer_start(k, id, &conf->addr, err);
+		return dialer_start(k, id, &conf->addr, &conf->via, err);
 	case PROVIDER_SCRIPT:
 		return attach_said(conf, k, id, url, ret_link, err);
 	case PROVIDER_STDIO:

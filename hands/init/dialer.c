@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The dialer. A process of its own in the network of whoever started us; what it hears is a byte
- * of front's, and answers of name servers, which are anybody's. */
+ * of front's, answers of name servers, which are anybody's, and a proxy's. */
 #include "hands/init/dialer.h"
 
 #include <linux/close_range.h>
@@ -25,6 +25,7 @@
 
 struct dialer {
 	const struct ats_addr *addr;
+	const struct ats_proxy *via;
 	int front;
 	unsigned pause_ms;
 	uint64_t passed_ms;	/* when the last connection was passed on; 0: none was */
@@ -81,7 +82,7 @@ connect_once(struct dialer *d, char order)
 			return false;
 		d->pause_ms = longer(d->pause_ms);
 		err = (struct ats_err){ 0 };
-		if (ats_dial(d->addr, DIALER_TIMEOUT_MS, &fd, &err) == 0)
+		if (ats_dial_via(d->addr, d->via, DIALER_TIMEOUT_MS, &fd, &err) == 0)
 			break;
 		log_failure(d, &err);
 	}
@@ -93,16 +94,16 @@ connect_once(struct dialer *d, char order)
 }
 
 static void __attribute__((noreturn))
-run(const struct ats_addr *a, int front)
+run(const struct ats_addr *a, const struct ats_proxy *via, int front)
 {
-	struct dialer d = { .addr = a, .front = front };
+	struct dialer d = { .addr = a, .via = via, .front = front };
 	struct ats_err err = { 0 };
 	char order;
 
 	ats_log_init("dialer", ATS_LOG_INFO, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, "ats-dialer", 0, 0, 0);
 	(void)setsid();
-	if (confine_dialer(a, &err) < 0) {
+	if (confine_dialer(ats_proxy_serves(via, a) ? &via->at : a, &err) < 0) {
 		ats_log(ATS_LOG_ERROR, "the dialer cannot be confined", "step=\"%s\"", err.text);
 		_exit(CONFINE_EXIT);
 	}
@@ -124,7 +125,8 @@ keep_only(int *front)
 }
 
 int
-dialer_start(const struct ats_addr *a, pid_t *ret_pid, int *ret_front, struct ats_err *err)
+dialer_start(const struct ats_addr *a, const struct ats_proxy *via, pid_t *ret_pid,
+    int *ret_front, struct ats_err *err)
 {
 	int pair[2];
 	pid_t pid;
@@ -136,7 +138,7 @@ dialer_start(const struct ats_addr *a, pid_t *ret_pid, int *ret_front, struct at
 		ats_child_reset_signals();
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || keep_only(&pair[0]) < 0)
 			_exit(CONFINE_EXIT);
-		run(a, pair[0]);
+		run(a, via, pair[0]);
 	}
 	ats_fd_close(&pair[0]);
 	if (pid < 0) {

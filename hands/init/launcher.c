@@ -20,6 +20,7 @@
 #include "common/confine/landlock.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/secret.h"
 #include "hands/confine/cgroup.h"
 #include "hands/confine/ns.h"
 #include "hands/init/accept.h"
@@ -220,6 +221,26 @@ take_stdio(struct launcher *l, struct ats_err *err)
 	return relay_start(&l->relay, pair[0], err);
 }
 
+/* The copy that has the proxy's password is the dialer's: it is forked before the box is. */
+static int
+start_dialer(struct launcher *l, struct ats_err *err)
+{
+	const struct hands_options *o = l->o;
+	struct ats_proxy via;
+	int rc = o->proxy != NULL ? ats_proxy_read(o->proxy, &via, err) :
+	    ats_proxy_of_environment(&o->connect, &via, err);
+
+	if (rc < 0)
+		return o->proxy != NULL ? ats_err_wrap(err, "--proxy") :
+		    ats_err_wrap(err, "with --proxy none it is not used");
+	if (ats_proxy_serves(&via, &o->connect))
+		ats_log(ATS_LOG_INFO, "connects by a proxy", "proxy=%s:%u", via.at.host,
+		    (unsigned)via.at.port);
+	rc = dialer_start(&o->connect, &via, &l->dialer, &l->listen, err);
+	ats_secret_wipe(&via, sizeof(via));
+	return rc;
+}
+
 static int
 take_peer(struct launcher *l, struct ats_err *err)
 {
@@ -241,7 +262,7 @@ take_peer(struct launcher *l, struct ats_err *err)
 		rc = accept_start(&l->acceptor, &o->listen, o->allow_uids, o->nallow_uids,
 		    &l->listen, err);
 	else if (o->connects)
-		rc = dialer_start(&o->connect, &l->dialer, &l->listen, err);
+		rc = start_dialer(l, err);
 	return rc == 0 && o->stdio ? take_stdio(l, err) : rc;
 }
 

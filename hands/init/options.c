@@ -106,6 +106,8 @@ check(const struct hands_options *o, struct ats_err *err)
 		    "is waited for");
 	if (o->key_file != NULL && o->key_fd >= 0)
 		return ats_err_set(err, ATS_E_INVAL, "--key-file or --key-fd, not both");
+	if (o->proxy != NULL && !o->connects)
+		return ats_err_set(err, ATS_E_INVAL, "--proxy needs --connect");
 	if ((o->tls_cert == NULL) != (o->tls_key == NULL))
 		return ats_err_set(err, ATS_E_INVAL, "--tls-cert needs --tls-key, and it that");
 	return check_peer(o, err);
@@ -128,6 +130,7 @@ enum {
 	O_KEY_FILE,
 	O_KEY_FD,
 	O_KEY_WAIT,
+	O_PROXY,
 	O_TLS_CERT,
 	O_TLS_KEY,
 	O_TLS_CA
@@ -149,6 +152,7 @@ static const struct option longs[] = {
 	{ "key-file", required_argument, NULL, O_KEY_FILE },
 	{ "key-fd", required_argument, NULL, O_KEY_FD },
 	{ "key-wait", required_argument, NULL, O_KEY_WAIT },
+	{ "proxy", required_argument, NULL, O_PROXY },
 	{ "tls-cert", required_argument, NULL, O_TLS_CERT },
 	{ "tls-key", required_argument, NULL, O_TLS_KEY },
 	{ "tls-ca", required_argument, NULL, O_TLS_CA },
@@ -182,6 +186,7 @@ one(struct hands_options *o, int c, const char *v, struct ats_err *err)
 	case O_KEY_FILE: o->key_file = v; return 0;
 	case O_KEY_FD: return options_number(v, 1 << 20, &o->key_fd, err);
 	case O_KEY_WAIT: return set_key_wait(o, v, err);
+	case O_PROXY: o->proxy = v; return 0;
 	case O_TLS_CERT: o->tls_cert = v; return 0;
 	case O_TLS_KEY: o->tls_key = v; return 0;
 	case O_TLS_CA: o->tls_ca = v; return 0;
@@ -319,6 +324,7 @@ options_usage(void)
 	    "                 --link-fd N [--allow-uid N]... [--allow-plain]\n"
 	    "                 [--key-file FILE [--key-wait SECONDS] | --key-fd N]\n"
 	    "                 [--tls-cert FILE --tls-key FILE] [--tls-ca FILE]\n"
+	    "                 [--proxy PROXY]\n"
 	    "                 [--listen-fd N] [--state-dir DIR]\n"
 	    "                 [--sandbox ID] [--option NAME=VALUE]... [-- CMD ARG...]\n"
 	    "       ats-hands attach [--socket PATH]\n"
@@ -335,6 +341,8 @@ options_usage(void)
 	    "  --key-file FILE                read once and removed\n"
 	    "  --key-wait SECONDS             for that file to come; it stays there then\n"
 	    "  --allow-plain                  tcp and ws beyond this machine\n"
+	    "  --proxy http://HOST:PORT       or file:/PATH of a file with that, or none; else\n"
+	    "                                 HTTPS_PROXY and NO_PROXY count, with TLS\n"
 	    "  --tls-cert, --tls-key FILE     PEM, instead of what is made of the key\n"
 	    "  --tls-ca FILE                  PEM: who vouches for brain's certificate\n"
 	    "  --allow-uid N                  may attach, beside root and this user\n"

@@ -23,6 +23,7 @@ struct hands_options {
 	const char *key_file;		/* or NULL */
 	int key_wait_s;			/* for that file to come; 0: it is there */
 	int key_fd;			/* or -1 */
+	const char *proxy;		/* as given, or NULL: the environment's */
 	const char *tls_cert, *tls_key, *tls_ca;	/* files, or NULL */
 	uid_t allow_uids[OPTIONS_UIDS_MAX];	/* that may attach there, too */
 	size_t nallow_uids;

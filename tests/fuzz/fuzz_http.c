@@ -173,7 +173,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(ats_http_head_end(text, in.n, from) == n || from + 3 > n);
 	if (n == 0) {
 		read_message(NULL, text, in.n);
-	} else if (ats_http_response_read(text, n, &h, NULL) == 0) {
+	} else if (ats_http_tunnel_read(text, n, &h, NULL) == 0) {
+		FUZZ_CHECK((ats_http_response_read(text, n, &h, NULL) == 0) == (text[7] == '1'));
 		FUZZ_CHECK(h.status < 1000 && h.nfields <= ATS_HTTP_FIELDS_MAX);
 	} else if (ats_http_request_read(text, n, &h, NULL) == 0) {
 		status = gate_judge(gate(), &h, &r, &why);

@@ -202,6 +202,8 @@ START_TEST(sandboxes_over_a_network)
 		    ATS_ADDR_TLS, "h.example", NULL, 443 },
 		{ FAR("wss://h.example:443/x", ", \"tls_ca\": \"/etc/ca.pem\""),
 		    PROVIDER_CONNECT, ATS_ADDR_WSS, "h.example", NULL, 443 },
+		{ FAR("wss://h.example:443/x", ", \"proxy\": \"http://u:p@x.example:3128\""),
+		    PROVIDER_CONNECT, ATS_ADDR_WSS, "h.example", NULL, 443 },
 		{ FAR("listen:tls://[::]:7000", ""), PROVIDER_LISTEN, ATS_ADDR_TLS, "::", NULL,
 		    7000 },
 		{ FAR("listen:tcp://[::1]:7000", ""), PROVIDER_LISTEN, ATS_ADDR_TCP, "::1", NULL,
@@ -214,6 +216,7 @@ START_TEST(sandboxes_over_a_network)
 		ck_assert_int_eq(conf.addr.kind, rows[i].kind);
 		ck_assert_str_eq(conf.addr.host, rows[i].host);
 		ck_assert_uint_eq(conf.addr.port, rows[i].port);
+		ck_assert_uint_eq(conf.via.at.port, strstr(rows[i].text, "proxy") ? 3128 : 0);
 		if (rows[i].warning == NULL)
 			ck_assert_ptr_null(config_warning(&conf, 0));
 		else
@@ -289,6 +292,9 @@ START_TEST(what_is_no_sandbox_elsewhere)
 		{ FAR("", ""), "must be stdio, unix:/PATH, exec:NAME, tcp://" },
 		{ FAR("TCP://h:1", ""), "must be stdio" },
 		{ FAR("exec:pod", ", \"allow_plain\": true"), "\"sandbox.allow_plain\" is for" },
+		{ FAR("tls://h:1", ", \"proxy\": \"x:1\""), "\"sandbox.proxy\": a proxy is http" },
+		{ FAR("listen:tls://[::1]:1", ", \"proxy\": \"http://x:1\""),
+		    "\"sandbox.proxy\" is for" },
 		{ FAR("tls://h:1", ", \"tls_pin\": \"ab\""), "must be 64 digits" },
 		{ FAR("tls://h:1", ", \"tls_pin\": \"" PIN "0\""), "must be 64 digits" },
 		{ FAR("tls://h:1", ", \"tls_ca\": \"ca.pem\""), "\"ca.pem\" must be the absolute" },

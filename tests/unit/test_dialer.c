@@ -20,6 +20,7 @@
 
 static const struct ats_places places = { .runtime = "/nonexistent" };
 static struct children kids;
+static struct ats_proxy via;	/* none, where a test sets none */
 static struct ats_err err;
 static int link_fd = -1;
 
@@ -60,7 +61,7 @@ start(const struct ats_addr *a)
 {
 	children_init(&kids, &places);
 	err = (struct ats_err){ 0 };
-	ck_assert_msg(dialer_start(&kids, ID, a, &err) == 0, "%s", err.text);
+	ck_assert_msg(dialer_start(&kids, ID, a, &via, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(kids.n, 1);
 }
 
@@ -127,6 +128,36 @@ START_TEST(dialer_looks_up_names)
 }
 END_TEST
 
+/* Confined to the port of the proxy it reaches that, has it connect by name, and hands over what
+ * the peer has said behind the proxy's answer. */
+START_TEST(dialer_asks_a_proxy)
+{
+	static const char answer[] = "HTTP/1.1 200 OK\r\n\r\nx";
+	struct ats_addr a, far;
+	int at = listener(&a), peer;
+	char url[64], text[200] = "";
+
+	(void)snprintf(url, sizeof(url), "http://u:p@127.0.0.1:%u/", a.port);
+	ck_assert_int_eq(ats_proxy_read(url, &via, &err), 0);
+	ck_assert_int_eq(ats_addr_parse("wss://far.example:443/ats", &far, &err), 0);
+	start(&far);
+	peer = accept(at, NULL, NULL);
+	ck_assert_int_gt(read(peer, text, sizeof(text) - 1), 0);
+	ck_assert_str_eq(text, "CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n"
+	    "Proxy-Authorization: Basic dTpw\r\n\r\n");
+	ck_assert_int_eq(write(peer, answer, sizeof(answer) - 1), sizeof(answer) - 1);
+	ck_assert_msg(result() == 0, "%s", err.text);
+	ck_assert_int_eq(read(link_fd, text, sizeof(text)), 1);
+	ck_assert_int_eq(text[0], 'x');
+	ats_fd_close(&link_fd);
+	(void)close(peer);
+	(void)close(at);
+	start(&far);
+	ck_assert_int_lt(result(), 0);
+	ck_assert_msg(strstr(err.text, "the proxy: 127.0.0.1 port") != NULL, "%s", err.text);
+}
+END_TEST
+
 static unsigned
 open_files(pid_t pid)
 {
@@ -154,7 +185,7 @@ START_TEST(dialer_that_hangs_holds_nothing_and_is_ended)
 	for (size_t i = 0; i < ATS_ARRAY_LEN(many); i++)
 		many[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	start(&a);
-	ck_assert_int_eq(dialer_start(&kids, ID, &a, &err), -ATS_E_EXISTS);
+	ck_assert_int_eq(dialer_start(&kids, ID, &a, &via, &err), -ATS_E_EXISTS);
 	ck_assert_int_eq(poll(&(struct pollfd){ .fd = kids.first->pidfd, .events = POLLIN }, 1,
 		100), 0);
 	ck_assert_uint_lt(open_files(kids.first->pid), 10);
@@ -214,4 +245,5 @@ START_TEST(dialer_is_not_believed)
 END_TEST
 
 ATS_UNIT_MAIN("dialer", dialer_hands_over_what_it_connected, dialer_says_why_not,
-    dialer_looks_up_names, dialer_that_hangs_holds_nothing_and_is_ended, dialer_is_not_believed)
+    dialer_looks_up_names, dialer_asks_a_proxy, dialer_that_hangs_holds_nothing_and_is_ended,
+    dialer_is_not_believed)
