@@ -69,7 +69,8 @@ def _(home):
 @ats.test("beside a command it ends with that command's exit code")
 def _(home):
     built(home)
-    words = line("mkdir sockets; podman run").replace("tools -- CMD", "tools -- sh -c 'exit 7'")
+    words = "%s; %s" % (line("mkdir sockets"), line("podman run --network none").replace(
+        "tools -- CMD", "tools -- sh -c 'exit 7'"))
     os.chmod(home.dir, 0o755)
     shell(home, words, code=7)
 

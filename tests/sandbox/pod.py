@@ -40,7 +40,7 @@ def engine():
 class Engine:
     def __init__(self):
         self.top = tempfile.mkdtemp(prefix="ats-pod-")
-        self.images = set()
+        self.images, self.service = set(), None
         for d in ("root", "run", "tmp", "image", "home"):
             os.mkdir(os.path.join(self.top, d))
         self.env = {"PATH": os.environ["PATH"], "HOME": self.top + "/home",
@@ -80,6 +80,33 @@ class Engine:
                     [shutil.which("podman"), *self.podman_argv()[1:]])))
         os.chmod(path, 0o755)
         return path
+
+    def docker(self):
+        """The path of a program docker that is this engine's, by the API that podman serves as
+        dockerd does; skips where there is no docker client (Debian: docker.io, docker-cli). What is
+        not dockerd's there: without -t a stop kills, and of run --rm the exit status is 0."""
+        client = shutil.which("docker")
+        if not client:
+            ats.skip("no docker client")
+        path, at = os.path.join(self.top, "home", "docker"), self.top + "/docker.sock"
+        if self.service is None:
+            # Without events nobody hears of the end of a container.
+            argv = [self.command()] + ["--events-backend", "file"]
+            self.service = subprocess.Popen([*argv, "system", "service", "--time=0", "unix://" + at],
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.DEVNULL)
+            ats.until(lambda: os.path.exists(at), "podman serves the API")
+            with open(path, "w", encoding="ascii") as f:
+                f.write("#!/bin/sh\nexport DOCKER_HOST=unix://%s DOCKER_BUILDKIT=0 HOME=%s\nexec %s "
+                        "\"$@\"\n" % (at, self.env["HOME"], client))
+            os.chmod(path, 0o755)
+        return path
+
+    def end_service(self):
+        if self.service is not None:
+            self.service.terminate()
+            self.service.wait()
+            self.service = None
 
     def image(self, name):
         """"alone" and "debian" by the project's own Containerfiles, or "system"."""
@@ -121,9 +148,22 @@ class Engine:
         os.mkdir(top + "/tmp")
         os.chmod(top + "/tmp", 0o1777)
 
+    def end_watchers(self):
+        """Of what ran by exec the API keeps a conmon, and with it the result, for five minutes; its
+        last act would be in directories that are gone."""
+        for p in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/cmdline" % p, "rb") as f:
+                    if self.top.encode() + b"/" in f.read() and ats.comm(int(p)) == "conmon":
+                        os.kill(int(p), signal.SIGKILL)
+            except (OSError, ValueError):
+                pass
+
     def close(self):
+        self.end_service()
         for cid in self.podman("ps", "-aq", "--no-trunc", check=False).split():
             self.podman("rm", "-f", "-t", "0", cid, check=False)
+        self.end_watchers()
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             mounts = [x.split()[4] for x in f if x.split()[4].startswith(self.top + "/")]
         for m in reversed(mounts):
