@@ -9,7 +9,6 @@ O := $(BUILD)/$(VARIANT)
 CC ?= gcc
 PKG := pkg-config
 OBJCOPY ?= objcopy
-comma := ,
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 
@@ -106,7 +105,6 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o br
 	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_in.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o brain/vault/ask_files.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
-BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_resume call_waiters calls_rpc client client_calls confine control ctx ctx_host dispatch dispatch_lost \
 	door engine events gateway_call gateway_ends gateway_files gateway_link gateway_tool gateway_tools hooks hooks_box hooks_call hooks_after hooks_host hooks_rpc hooks_say toolset exec exec_out exec_stdin link link_frames link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof refused relay rpc sandbox sandboxes sandbox_log sandbox_net service sessions sessions_table settings store \
 	store_calls store_made store_sessions turns upgrade vault_link vault_link_say control_seen
@@ -143,7 +141,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/confine/cgroup_find.o
 SHIM := main rpc methods calls out relay_socket relay_dir
 SHIM_O := $(SHIM:%=hands/shim/%.o)
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) $(CHILD_O) \
+HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) $(CHILD_O) \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_client mcp_engine mcp_lines mcp_meta mcp_elicit mcp_state mcp_rounds mcp_retry mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \

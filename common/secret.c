@@ -125,9 +125,3 @@ ats_secret_equal(const struct ats_secret *s, const void *p, size_t n)
 		differs = (unsigned char)(differs | (a[i] ^ b[i]));
 	return differs == 0;
 }
-
-const char *
-ats_secret_text(const struct ats_secret *s)
-{
-	return s == NULL ? "(none)" : "***";
-}

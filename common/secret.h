@@ -24,8 +24,6 @@ void ats_secret_free(struct ats_secret *s);	/* NULL is fine */
 const void *ats_secret_bytes(const struct ats_secret *s, size_t *ret_len);
 /* Compares in a time that depends on n only. False if the lengths differ. */
 bool ats_secret_equal(const struct ats_secret *s, const void *p, size_t n);
-/* "***", or "(none)" for NULL: what logs and status may show. */
-const char *ats_secret_text(const struct ats_secret *s);
 /* memset that the compiler keeps. */
 void ats_secret_wipe(void *p, size_t n);
 

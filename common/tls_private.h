@@ -9,7 +9,6 @@
 struct bio_method_st;
 struct evp_pkey_st;
 struct ssl_ctx_st;
-struct x509_st;
 
 struct ats_tls {
 	struct ssl_ctx_st *ctx;

@@ -53,12 +53,6 @@ hooks_free(struct hooks *h)
 	free(h);
 }
 
-size_t
-hooks_count(const struct hooks *h)
-{
-	return h->n;
-}
-
 int
 hooks_on_conf(struct engine *e, uint64_t index, uint64_t event, uint64_t timeout_ms,
     const char *matcher, uint64_t blocks)

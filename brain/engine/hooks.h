@@ -23,7 +23,6 @@ struct ats_msg_RESULT;
 struct client;
 struct event;
 struct hook_run;
-struct rpc;
 struct store_call;
 
 enum hook_side { HOOK_HOST, HOOK_BOX };	/* of the configuration; of the workspace */
@@ -72,7 +71,6 @@ typedef void hook_done(void *ctx, enum hook_side side, struct hook_verdict *v);
 
 struct hooks *hooks_new(struct engine *e);
 void hooks_free(struct hooks *h);
-size_t hooks_count(const struct hooks *h);	/* of the configuration */
 /* Whether there are hooks of that side for an event, and this name. Of a workspace's it is only
  * known whether the event may have any. */
 bool hooks_wanted(const struct engine *e, enum hook_side side, const struct sandbox *box,

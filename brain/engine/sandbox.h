@@ -85,7 +85,6 @@ struct sandboxes *sandboxes_new(struct engine *e);
 void sandboxes_free(struct sandboxes *t);
 struct sandbox *sandboxes_find(const struct sandboxes *t, const char *id);
 struct sandbox *sandboxes_each(const struct sandboxes *t, size_t *pos);
-size_t sandboxes_count(const struct sandboxes *t);
 /* Finds or makes it; -ATS_E_EXISTS when uid or workspace differ. Counts one session. */
 ATS_NODISCARD int sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid,
     const char *workspace, struct sandbox **ret, struct ats_err *err);

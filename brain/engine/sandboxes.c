@@ -99,12 +99,6 @@ sandboxes_each(const struct sandboxes *t, size_t *pos)
 	return ats_map_each(t->map, pos);
 }
 
-size_t
-sandboxes_count(const struct sandboxes *t)
-{
-	return ats_map_count(t->map);
-}
-
 static struct sandbox *
 box_new(struct engine *e, const char *id, uint64_t uid, const char *workspace)
 {

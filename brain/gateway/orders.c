@@ -78,12 +78,6 @@ orders_link(struct orders *o, int fd)
 	results_link(o->results, fd);
 }
 
-size_t
-orders_count(const struct orders *o)
-{
-	return ats_map_count(o->running);
-}
-
 struct ats_slice
 order_args(const struct order *o)
 {

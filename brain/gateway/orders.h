@@ -46,7 +46,6 @@ void orders_link(struct orders *o, int fd);
 void orders_start(struct orders *o, uint64_t id, uint64_t limit_ms, const char *tool,
     struct ats_slice args, int *files, size_t nfiles);
 void orders_cancel(struct orders *o, uint64_t id);
-size_t orders_count(const struct orders *o);
 
 struct ats_slice order_args(const struct order *o);
 /* Ends it: r is sent and emptied, o is freed. Never from within kind->start. */

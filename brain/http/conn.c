@@ -134,12 +134,6 @@ conn_head(const struct conn *c)
 	return (struct ats_slice){ c->head.data, c->head.len };
 }
 
-bool
-conn_is_streaming(const struct conn *c)
-{
-	return c->state == STREAM;
-}
-
 static void
 refuse(struct conn *c, int status, const char *why)
 {

@@ -21,7 +21,6 @@ void conn_expects(struct conn *c, conn_gone_fn *gone, void *ctx);
 const struct request *conn_request(const struct conn *c);
 /* All of its head, as it came; borrowed until it is answered. */
 struct ats_slice conn_head(const struct conn *c);
-bool conn_is_streaming(const struct conn *c);
 
 /* The answer to the request under way. type NULL: no body. session: for Mcp-Session-Id, or NULL.
  * Nobody is told gone any more. */

@@ -11,7 +11,6 @@
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
-#include "common/clock.h"
 #include "common/json.h"
 
 #define GRANT_MS 5000			/* it is used up in the same turn of the loop */

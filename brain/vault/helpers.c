@@ -11,7 +11,6 @@
 #include "brain/vault/config.h"
 #include "brain/vault/credentials.h"
 #include "common/child.h"
-#include "common/fault.h"
 
 #define NAMES_MAX 32
 

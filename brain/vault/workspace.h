@@ -7,8 +7,6 @@
 
 #include "common/path.h"
 
-#define HOMES_MAX 5
-
 /* Resolved once at the start: what needs the user database or the environment. */
 struct homes {
 	char home[2][ATS_PATH_MAX];	/* of the user, and $HOME; "" if there is none */

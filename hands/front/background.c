@@ -12,7 +12,6 @@
 #include "hands/front/front.h"
 #include "hands/front/spill.h"
 #include "hands/front/upgrade.h"
-#include "hands/init/roles.h"
 
 #include <inttypes.h>
 #include <signal.h>

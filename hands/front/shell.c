@@ -5,7 +5,6 @@
  * form. */
 #include "hands/front/shell_private.h"
 
-#include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/json.h"

@@ -74,5 +74,4 @@ ATS_NODISCARD int shell_load(struct front *f, const struct shell_ops *ops, void 
     struct records *r, struct shell **ret);
 bool shell_runs(const struct shell *s);
 
-
 #endif

@@ -137,12 +137,6 @@ worker_lost(struct worker *w, int status)
 		ops->lost(ctx, status);
 }
 
-void
-worker_close_stdin(struct worker *w)
-{
-	ats_fd_close(&w->in);
-}
-
 /* ---- out --------------------------------------------------------------------------- */
 static int
 queue_rest(struct worker *w, const struct iovec *iov, size_t n, size_t skip)

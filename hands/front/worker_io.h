@@ -66,7 +66,6 @@ ATS_NODISCARD int worker_run_fd(struct worker *w, const struct worker_ops *ops, 
     const struct job_head *head, const char *json, const char *extra, int fd);
 /* MONITOR_* to a shell monitor that has its job. */
 void worker_tell(struct worker *w, uint32_t what, uint32_t arg);
-void worker_close_stdin(struct worker *w);
 /* Bytes of jobs that wait in memory, of all workers. */
 size_t worker_unsent(const struct front *f);
 /* Closes and frees what front holds; the pool keeps the rest until the zygote says GONE.

@@ -16,7 +16,6 @@
 
 #define LIST_MAX 65536u
 #define VALUE_MAX 65536u
-#define ACL "system.posix_acl_access"
 
 /* The names; *ret_n 0 when there are none or the file system has none. NULL: no memory.
  */

@@ -23,7 +23,6 @@
 #define ENTRIES_MAX 20000u	/* looked at in one directory */
 #define FOLD_MAX 256u
 
-
 /* Calls fn for each entry but . and .., until it returns false. */
 static void
 each_entry(int dirfd, bool (*fn)(void *ctx, const char *name), void *ctx)

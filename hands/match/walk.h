@@ -17,7 +17,6 @@
 
 struct fs_hidden;
 struct gitrepo;
-struct walk;
 struct walk_file {		/* borrowed for the callback */
 	int dirfd;
 	const char *name;	/* in dirfd */

@@ -11,8 +11,6 @@
 
 #include "proto/tools.h"
 
-#define TOOL_ROOTS_MAX 16
-
 struct ignore_rules;
 struct tool_root {
 	const char *path;	/* absolute, normalised, as agents name it */

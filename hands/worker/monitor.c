@@ -24,7 +24,6 @@
 #include "common/log.h"
 #include "hands/confine/budget_disk.h"
 #include "hands/confine/selftest.h"
-#include "hands/init/roles.h"
 #include "hands/worker/command.h"
 #include "hands/worker/job.h"
 #include "hands/worker/shell.h"

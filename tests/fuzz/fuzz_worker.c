@@ -250,8 +250,6 @@ tell(struct play *p, uint8_t which)
 	if (which % JOBS >= p->ntasks || t->w == NULL)
 		return;
 	worker_tell(t->w, which >> 5, which);
-	if ((which & 0x80) != 0)
-		worker_close_stdin(t->w);
 }
 
 /* All of it, front's turns between. */
