@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Background commands. Runs in hands' front; output goes to a bounded file and never to
- * memory, ids and sessions in calls are the peer's. */
+ * Background commands: the list of them, their start, and their end. Runs in hands' front; output
+ * goes to a bounded file and never to memory, sessions in calls are the peer's. */
 #include "hands/front/background_private.h"
 
 #include "common/clock.h"
@@ -13,7 +13,6 @@
 #include "hands/front/spill.h"
 #include "hands/front/upgrade.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,8 +128,7 @@ background_list(const struct background *b, struct ats_buf *out)
 }
 
 /* ---- start ------------------------------------------------------------------------- */
-/* Calls that wait for a job hold it as their part; a call that goes first lets go of it.
- */
+/* Calls that wait for a job hold it as their part; a call that goes first lets go of it. */
 static void
 on_start_free(struct call *c)
 {
@@ -138,15 +136,6 @@ on_start_free(struct call *c)
 
 	if (j != NULL)
 		j->starting = NULL;
-}
-
-static void
-on_kill_free(struct call *c)
-{
-	struct job *j = c->part;
-
-	if (j != NULL)
-		j->killing = NULL;
 }
 
 static void
@@ -162,21 +151,9 @@ on_start_cancel(struct call *c, bool timeout)
 	}
 }
 
-static void
-on_kill_cancel(struct call *c, bool timeout)
-{
-	call_fail(c, true, timeout ? ATS_E_TIMEOUT : ATS_E_CANCELLED,
-	    "The command is being ended; read its state with BashOutput.");
-}
-
 static const struct call_ops start_ops = {
 	.cancel = on_start_cancel,
 	.free = on_start_free,
-	.survives = true,
-};
-static const struct call_ops kill_ops = {
-	.cancel = on_kill_cancel,
-	.free = on_kill_free,
 	.survives = true,
 };
 
@@ -386,102 +363,4 @@ on_ended(void *ctx, const struct shell_end *end)
 	wake(j, false);
 	upgrade_poke(j->b->f);
 	front_stop_if_drained(j->b->f);
-}
-
-/* ---- for the tools ----------------------------------------------------------------- */
-struct job *
-background_find(struct call *c, const char *id)
-{
-	struct job *j = background_of(c->f->background, id, c->session);
-
-	call_started(c);
-	if (j == NULL)
-		call_fail(c, true, ATS_E_UNKNOWN_ID,
-		    "There is no background command %.32s in this "
-		    "session.",
-		    id);
-	return j;
-}
-
-bool
-background_is_running(const struct job *j)
-{
-	return j->v.status == JOB_RUNNING;
-}
-
-void
-background_wait(struct job *j, struct background_waiter *w)
-{
-	w->j = j;
-	LIST_INSERT_HEAD(&j->waiters, w, entry);
-}
-
-void
-background_wait_end(struct background_waiter *w)
-{
-	if (w->j == NULL)
-		return;
-	LIST_REMOVE(w, entry);
-	w->j = NULL;
-}
-
-/* NULL: the call was told why it cannot be ended. */
-static struct job *
-find_to_stop(struct call *c, const char *id)
-{
-	struct job *j = background_find(c, id);
-
-	if (j == NULL || j->v.status != JOB_RUNNING || j->killing == NULL)
-		return j;
-	call_fail(c, true, ATS_E_BUSY, "%s is being ended already.", j->v.id);
-	return NULL;
-}
-
-void
-background_check_stop(struct call *c, const char *id)
-{
-	struct job *j = find_to_stop(c, id);
-
-	if (j != NULL)
-		background_text_status(c, &j->v);
-}
-
-void
-background_check_tell(struct call *c, const char *id)
-{
-	struct job *j = background_find(c, id);
-
-	if (j != NULL)
-		background_text_status(c, &j->v);
-}
-
-void
-background_stop(struct call *c, const char *id)
-{
-	struct job *j = find_to_stop(c, id);
-
-	if (j == NULL)
-		return;
-	if (j->v.status != JOB_RUNNING) {
-		background_text_killed(c, &j->v);
-	} else {
-		j->killing = c;
-		c->ops = &kill_ops;
-		c->part = j;
-		shell_stop(j->sh, ENDED_KILLED);
-	}
-}
-
-void
-background_tell(struct call *c, struct job *j)
-{
-	j->end_was_read = j->v.status != JOB_RUNNING;
-	background_text_output(c, &j->v);
-}
-
-void
-background_filter(struct call *c, struct job *j, const struct ats_frame *fr)
-{
-	j->end_was_read = j->v.status != JOB_RUNNING;
-	background_text_filter(c, &j->v, fr);
 }

@@ -20,8 +20,22 @@ struct job;
 
 struct background *background_new(struct front *f); /* returns owned or NULL */
 void background_free(struct background *b);	    /* ends them all */
-/* Each answers the call, now or later. */
+/* Answers the call, now or later. */
 void background_start(struct call *c, const struct bash_input *in);
+/* Whether one more may run; false: the call was told so. */
+bool background_has_room(struct call *c);
+/* The one of that session (borrowed), or NULL. */
+struct job *background_of(struct background *b, const char *id, const char *session);
+/* Appends [{"id":S,"session":S}] of those that run. */
+ATS_NODISCARD int background_list(const struct background *b, struct ats_buf *out);
+size_t background_running(const struct background *b);
+
+/* ---- background_ask.c: for the tools */
+/* The command of the call's session (borrowed), or NULL after the call was told that there is
+ * none. */
+struct job *background_find(struct call *c, const char *id);
+bool background_is_running(const struct job *j);
+/* Each answers the call, now or later. */
 void background_stop(struct call *c, const char *id); /* when it has ended */
 void background_tell(struct call *c, struct job *j);  /* status and what is new */
 /* The same, through the filter of the call's input (fr), which a worker compiles. */
@@ -29,12 +43,6 @@ void background_filter(struct call *c, struct job *j, const struct ats_frame *fr
 /* The same beforehand, for a validate: the status, or why it would fail. */
 void background_check_stop(struct call *c, const char *id);
 void background_check_tell(struct call *c, const char *id);
-/* Whether one more may run; false: the call was told so. */
-bool background_has_room(struct call *c);
-/* The command of the call's session, or NULL after the call was told that there is none.
- */
-struct job *background_find(struct call *c, const char *id);
-bool background_is_running(const struct job *j);
 /* Is told once, and is out of the list then: j is the command that has ended, or NULL when it
  * could not be started. */
 struct background_waiter {
@@ -44,8 +52,9 @@ struct background_waiter {
 };
 void background_wait(struct job *j, struct background_waiter *w);
 void background_wait_end(struct background_waiter *w);
+
 /* ---- task_output.c: a TaskOutput that waits */
-/* The command that this call waits for, or NULL. */
+/* The command that this call waits for (borrowed), or NULL. */
 const struct job *task_output_job(const struct call *c);
 /* It waits again. False: no memory. */
 ATS_NODISCARD bool task_output_load(struct call *c, struct job *j);
@@ -56,6 +65,7 @@ struct records;
 bool background_can_move(const struct background *b);
 /* All of them, as records. *ret_n: how many. */
 ATS_NODISCARD int background_save(const struct background *b, struct records *r, uint64_t *ret_n);
+/* The number of the next id. */
 uint64_t background_next(const struct background *b);
 void background_set_next(struct background *b, uint64_t next);
 /* One, whose JOB was read into rec. */
@@ -63,12 +73,5 @@ union record_any;
 ATS_NODISCARD int background_load(
     struct background *b, struct records *r, union record_any *rec);
 const char *background_id(const struct job *j);
-/* The one of that session, or NULL. */
-struct job *background_of(struct background *b, const char *id, const char *session);
-
-/* ---- background.c */
-/* Appends [{"id":S,"session":S}] of those that run. */
-ATS_NODISCARD int background_list(const struct background *b, struct ats_buf *out);
-size_t background_running(const struct background *b);
 
 #endif

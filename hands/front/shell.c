@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands under their monitors. Runs in hands' front; output bytes and how long a
- * command goes on are the tool's choice, what the monitor says is checked for size and
- * form. */
+ * Commands under their monitors: their start, what ends them, and how their end is told. Runs in
+ * hands' front; how long a command goes on is its own choice, what the monitor says is checked for
+ * size and form. */
 #include "hands/front/shell_private.h"
 
 #include "common/fault.h"
@@ -14,8 +14,6 @@
 #include "hands/front/pool.h"
 #include "hands/front/upgrade.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,107 +29,6 @@ static void on_reply(
     void *ctx, const struct reply_head *h, const char *json, const char *payload);
 static void on_lost(void *ctx, int status);
 const struct worker_ops shell_worker_ops = { .reply = on_reply, .lost = on_lost };
-
-/* ---- pipes ------------------------------------------------------------------------- */
-static void
-unwatch(struct shell *s, unsigned which)
-{
-	if (s->watched[which])
-		(void)event_del(&s->ev[which]);
-	s->watched[which] = false;
-}
-
-static void
-close_pipe(struct shell *s, unsigned which)
-{
-	if (which < 2)
-		unwatch(s, which);
-	ats_fd_close(&s->pipe[which]);
-}
-
-/* Nobody writes to it any more. To give its memory back takes longer than all that is left to do
- * for an answer. */
-static void
-retire_pipe(struct shell *s, unsigned which)
-{
-	unwatch(s, which);
-	s->spent[which] = ats_steal_fd(&s->pipe[which]);
-}
-
-int
-shell_take_pipe(struct shell *s, unsigned which)
-{
-	return ats_steal_fd(&s->pipe[which]);
-}
-
-int
-shell_pipe(const struct shell *s, unsigned which)
-{
-	return s->pipe[which];
-}
-
-/* Reads at most one turn's bytes. 1 there may be more, 0 empty now, -1 ended (closed), or
- * -2: the shell was freed meanwhile. */
-static int
-drain(struct shell *s, unsigned which)
-{
-	size_t done = 0;
-	bool freed = false, *outer = s->freed;
-
-	while (done < SHELL_TURN_BYTES) {
-		ssize_t n = read(s->pipe[which], s->f->block, FRONT_BLOCK_BYTES);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return 0;
-		if (n <= 0) {
-			retire_pipe(s, which);
-			return -1;
-		}
-		done += (size_t)n;
-		s->freed = &freed;
-		s->ops->output(s->ctx, which, s->f->block, (size_t)n);
-		if (freed) {
-			if (outer != NULL)
-				*outer = true;
-			return -2;
-		}
-		s->freed = outer;
-		if (n < FRONT_BLOCK_BYTES) /* a pipe gives all it has: it is empty now */
-			return 0;
-	}
-	return 1;
-}
-
-static void
-on_stdout(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	(void)drain(arg, 0);
-}
-
-static void
-on_stderr(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	(void)drain(arg, 1);
-}
-
-void
-shell_watch(struct shell *s)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		if (s->pipe[i] < 0 || s->watched[i] || s->ops->output == NULL)
-			continue;
-		if (event_assign(&s->ev[i], s->f->base, s->pipe[i], EV_READ | EV_PERSIST,
-			i == 0 ? on_stdout : on_stderr, s) == 0 &&
-		    event_add(&s->ev[i], NULL) == 0)
-			s->watched[i] = true;
-	}
-}
 
 static void
 on_lazy(evutil_socket_t fd, short what, void *arg)
@@ -164,8 +61,7 @@ finish(struct shell *s)
 	(void)evtimer_del(&s->stop_ev);
 	s->w = NULL;
 	s->end.why = s->why;
-	/* The answer first, then what only tidies up. The pipes are closed by shell_free.
-	 */
+	/* The answer first, then what only tidies up. The pipes are closed by shell_free. */
 	s->ops->ended(s->ctx, &s->end);
 	if (w != NULL) {
 		/* Its monitor ends once its socket is closed, and takes a processor from those
@@ -176,19 +72,6 @@ finish(struct shell *s)
 	upgrade_poke(f);
 }
 
-/* A pipe that is empty and not at its end. */
-static bool
-is_held(const struct shell *s)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		struct pollfd p = { .fd = s->pipe[i], .events = POLLIN };
-
-		if (s->pipe[i] >= 0 && poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What is still in the pipes, in bounded turns, then the end. */
 static void
 drain_step(struct shell *s)
@@ -196,7 +79,7 @@ drain_step(struct shell *s)
 	bool again = false;
 
 	for (unsigned i = 0; i < 2 && s->ops->output != NULL; i++) {
-		int rc = s->pipe[i] < 0 ? -1 : drain(s, i);
+		int rc = s->pipe[i] < 0 ? -1 : shell_drain(s, i);
 
 		if (rc == -2)
 			return;
@@ -206,7 +89,7 @@ drain_step(struct shell *s)
 	if (again && s->last_bytes < LAST_BYTES)
 		event_active(&s->step_ev, EV_TIMEOUT, 0);
 	else {
-		s->end.pipe_held = s->told && s->ops->output != NULL && is_held(s);
+		s->end.pipe_held = s->told && s->ops->output != NULL && shell_is_held(s);
 		finish(s);
 	}
 }
@@ -225,8 +108,8 @@ begin_end(struct shell *s)
 	s->state = SHELL_DRAINING;
 	(void)evtimer_del(&s->lazy_ev);
 	(void)evtimer_del(&s->stop_ev);
-	unwatch(s, 0);
-	unwatch(s, 1);
+	shell_unwatch(s, 0);
+	shell_unwatch(s, 1);
 	drain_step(s);
 }
 
@@ -501,7 +384,7 @@ shell_free(struct shell *s)
 	(void)evtimer_del(&s->stop_ev);
 	(void)evtimer_del(&s->step_ev);
 	for (unsigned i = 0; i < 3; i++)
-		close_pipe(s, i);
+		shell_close_pipe(s, i);
 	ats_fd_close(&s->spent[0]);
 	ats_fd_close(&s->spent[1]);
 	if (s->w != NULL) { /* its tree goes with it */

@@ -4,8 +4,6 @@
  * the other front is one of another version, and what it says is checked. */
 #include "hands/front/shell_private.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/fd.h"
 #include "hands/front/front.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What shell.c and shell_move.c share; nobody else includes this. */
+ * What shell.c, shell_pipe.c and shell_move.c share; nobody else includes this. */
 #ifndef ATS_HANDS_FRONT_SHELL_PRIVATE_H
 #define ATS_HANDS_FRONT_SHELL_PRIVATE_H
 
@@ -37,8 +37,17 @@ extern const struct worker_ops shell_worker_ops;
 
 /* One that has no worker and waits for none. NULL: no memory. */
 struct shell *shell_alloc(struct front *f, const struct shell_ops *ops, void *ctx);
+void shell_arm(struct event *ev, uint64_t us);
+
+/* ---- shell_pipe.c; which: as in shell_pipe */
 /* Its owner is given what its pipes give from here on. */
 void shell_watch(struct shell *s);
-void shell_arm(struct event *ev, uint64_t us);
+void shell_unwatch(struct shell *s, unsigned which);
+void shell_close_pipe(struct shell *s, unsigned which);
+/* Reads at most one turn's bytes. 1 there may be more, 0 empty now, -1 ended (closed), or
+ * -2: the shell was freed meanwhile. */
+int shell_drain(struct shell *s, unsigned which);
+/* Whether there is a pipe that is empty and not at its end. */
+bool shell_is_held(const struct shell *s);
 
 #endif

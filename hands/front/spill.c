@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bounded files of long outputs. Runs in hands' front; the bytes are whatever tools
+ * One long output in its bounded file. Runs in hands' front; the bytes are whatever tools
  * print, the names are ours. Writes go to the page cache and never wait for a peer. */
 #include "hands/front/spill_private.h"
 
-#include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,205 +16,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void
-file_forget(struct spill_store *st, size_t i, bool remove)
-{
-	if (remove)
-		(void)unlinkat(st->dirfd, st->files[i].name, 0);
-	st->bytes -= st->files[i].bytes;
-	st->n--;
-	memmove(&st->files[i], &st->files[i + 1], (st->n - i) * sizeof(st->files[0]));
-}
-
-struct spill_file *
-spill_file_find(struct spill_store *st, const char *name)
-{
-	for (size_t i = 0; i < st->n; i++) {
-		if (strcmp(st->files[i].name, name) == 0)
-			return &st->files[i];
-	}
-	return NULL;
-}
-
-/* Forgets the oldest finished file. False: there is none. */
-static bool
-evict_one(struct spill_store *st)
-{
-	for (size_t i = 0; i < st->n; i++) {
-		if (!st->files[i].live) {
-			file_forget(st, i, true);
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool
-store_grow(struct spill *s, uint64_t n)
-{
-	struct spill_store *st = s->store;
-	struct spill_file *f;
-
-	while (st->bytes + n > SPILL_STORE) {
-		if (!evict_one(st))
-			return false;
-	}
-	st->bytes += n;
-	s->on_disk += n;
-	if ((f = spill_file_find(st, s->name)) != NULL)
-		f->bytes += n;
-	return true;
-}
-
-/* Outputs that nobody has come back for. */
-static void
-evict_aged(struct spill_store *st)
-{
-	int64_t now = ats_clock_wall_ms() / 1000;
-
-	for (size_t i = 0; i < st->n;) {
-		if (!st->files[i].live && now - st->files[i].born_s > SPILL_AGE_S)
-			file_forget(st, i, true);
-		else
-			i++;
-	}
-}
-
-static int
-by_age(const void *a, const void *b)
-{
-	const struct spill_file *x = a, *y = b;
-
-	return (x->born_s > y->born_s) - (x->born_s < y->born_s);
-}
-
-/* A file found on disk; of too many the oldest ones go. */
-static void
-adopt_one(struct spill_store *st, const char *name, const struct stat *sb)
-{
-	struct spill_file f = {
-		.bytes = (uint64_t)sb->st_blocks * 512,
-		.born_s = sb->st_mtim.tv_sec,
-	};
-	size_t oldest = 0;
-
-	memcpy(f.name, name, strlen(name) + 1);
-	if (st->n == SPILL_FILES) {
-		for (size_t i = 1; i < st->n; i++)
-			oldest = by_age(&st->files[i], &st->files[oldest]) < 0 ? i : oldest;
-		if (by_age(&f, &st->files[oldest]) < 0) {
-			(void)unlinkat(st->dirfd, name, 0);
-			return;
-		}
-		file_forget(st, oldest, true);
-	}
-	st->files[st->n++] = f;
-	st->bytes += f.bytes;
-}
-
-/* What an earlier life left. A ring that still has a name is one whose end was never
- * written: nothing can be read of it. */
-static void
-adopt(struct spill_store *st)
-{
-	int fd = openat(st->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-	struct stat sb;
-
-	if (d == NULL) {
-		ats_fd_close(&fd);
-		return;
-	}
-	while ((e = readdir(d)) != NULL) {
-		if (fstatat(st->dirfd, e->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(sb.st_mode))
-			continue;
-		if (e->d_name[0] == '.' || strlen(e->d_name) >= SPILL_NAME)
-			(void)unlinkat(st->dirfd, e->d_name, 0);
-		else
-			adopt_one(st, e->d_name, &sb);
-	}
-	(void)closedir(d);
-	qsort(st->files, st->n, sizeof(st->files[0]), by_age);
-}
-
-struct spill_store *
-spill_store_adopt(int dirfd)
-{
-	struct spill_store *st = ats_calloc(1, sizeof(*st));
-
-	if (st == NULL)
-		return NULL;
-	st->dirfd = dirfd;
-	adopt(st);
-	return st;
-}
-
-void
-spill_store_trim(struct spill_store *st)
-{
-	evict_aged(st);
-	while (st->bytes > SPILL_STORE && evict_one(st))
-		;
-}
-
-struct spill_store *
-spill_store_new(int dirfd)
-{
-	struct spill_store *st = spill_store_adopt(dirfd);
-
-	if (st != NULL)
-		spill_store_trim(st);
-	return st;
-}
-
-void
-spill_store_free(struct spill_store *st)
-{
-	free(st);
-}
-
-uint64_t
-spill_store_bytes(const struct spill_store *st)
-{
-	return st->bytes;
-}
-
-unsigned
-spill_store_highest(const struct spill_store *st, const char *prefix)
-{
-	size_t len = strlen(prefix);
-	unsigned long n, highest = 0;
-
-	for (size_t i = 0; i < st->n; i++) {
-		if (strncmp(st->files[i].name, prefix, len) != 0)
-			continue;
-		n = strtoul(st->files[i].name + len, NULL, 10);
-		if (n > highest && n < 1000000000)
-			highest = n;
-	}
-	return (unsigned)highest;
-}
-
 int
 spill_new(
     struct spill_store *st, const char *name, struct spill **ret, struct ats_err *err)
 {
-	struct spill_file *f = spill_file_find(st, name);
 	struct spill *s;
-	int fd;
+	int fd, rc;
 
 	if (strlen(name) >= SPILL_NAME || strchr(name, '/') != NULL)
 		return ats_err_set(err, ATS_E_INVAL, "spill name");
-	if (f != NULL && f->live)
-		return ats_err_set(err, ATS_E_EXISTS, "%s is being written", name);
-	if (f != NULL)
-		file_forget(st, (size_t)(f - st->files), true);
-	evict_aged(st);
-	if (st->n == SPILL_FILES && !evict_one(st))
-		return ats_err_set(
-		    err, ATS_E_FULL, "%u outputs are being kept", SPILL_FILES);
+	rc = spill_store_room(st, name, err);
+	if (rc < 0)
+		return rc;
 	if ((s = ats_calloc(1, sizeof(*s))) == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "no memory");
 	/* 0644: the Read tool's worker is another uid where that is possible. */
@@ -231,11 +42,7 @@ spill_new(
 	s->fd = fd;
 	s->ring = -1;
 	memcpy(s->name, name, strlen(name) + 1);
-	f = &st->files[st->n++];
-	memset(f, 0, sizeof(*f));
-	memcpy(f->name, s->name, SPILL_NAME);
-	f->born_s = ats_clock_wall_ms() / 1000;
-	f->live = true;
+	spill_store_enter(st, s->name);
 	*ret = s;
 	return 0;
 }
@@ -284,7 +91,7 @@ put_run(struct spill *s, const char *p, size_t n)
 	int rc;
 
 	if (end > s->on_disk && end <= SPILL_FIRST + SPILL_LAST &&
-	    !store_grow(s, end - s->on_disk))
+	    !spill_store_grow(s, end - s->on_disk))
 		return -ATS_E_FULL;
 	if (at < SPILL_FIRST)
 		return write_at(s->fd, p, n, at);
@@ -478,7 +285,7 @@ spill_drop(struct spill *s)
 	if (s == NULL)
 		return;
 	if ((f = spill_file_find(s->store, s->name)) != NULL)
-		file_forget(s->store, (size_t)(f - s->store->files), true);
+		spill_file_forget(s->store, f);
 	ats_fd_close(&s->fd);
 	ats_fd_close(&s->ring);
 	free(s);

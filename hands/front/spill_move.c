@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
 #include "hands/front/capture.h"
@@ -64,16 +63,14 @@ enter(struct spill_store *st, const struct spill *s)
 {
 	struct spill_file *f = spill_file_find(st, s->name);
 
+	if (f != NULL && f->live)
+		return false;
 	if (f == NULL) {
 		if (st->n == SPILL_FILES)
 			return false;
-		f = &st->files[st->n++];
-		memset(f, 0, sizeof(*f));
-		memcpy(f->name, s->name, SPILL_NAME);
-		f->born_s = ats_clock_wall_ms() / 1000;
+		spill_store_enter(st, s->name);
+		f = spill_file_find(st, s->name);
 	}
-	if (f->live)
-		return false;
 	f->live = true;
 	st->bytes += s->on_disk;
 	st->bytes -= f->bytes;

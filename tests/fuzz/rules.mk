@@ -40,7 +40,7 @@ AIM_rounds := brain/ctl/mcp_rounds.c brain/ctl/mcp_retry.c brain/ctl/mcp_state.c
 AIM_shim := hands/shim/rpc.c hands/shim/methods.c hands/shim/calls.c
 AIM_text := hands/fs/text.c hands/tools/read_lines.c
 AIM_toolinput := proto/msg.c proto/msg_wrong.c proto/msg_encode.c proto/tools.c
-AIM_worker := hands/front/worker_io.c hands/front/pool.c
+AIM_worker := hands/front/worker_io.c hands/front/pool.c hands/front/pool_zygote.c
 AIM_ws := common/ws.c common/ws_http.c
 FUZZ_COVER ?= 85
 # What models, repositories and files say: these get FUZZ_TIME seconds, the others FUZZ_REST.
