@@ -4,7 +4,6 @@
  * the other front is one of another version, and what it says is checked. */
 #include "hands/front/shell_private.h"
 
-
 #include "common/fd.h"
 #include "hands/front/front.h"
 #include "hands/front/record.h"

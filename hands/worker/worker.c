@@ -2,7 +2,7 @@
  *
  * Read and write workers. The job was checked by front, but what is in it is a model's
  * doing: it is decoded strictly again, under a filter that kills. */
-#include "hands/worker/worker.h"
+#include "hands/worker/worker_private.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,148 +17,13 @@
 #include "common/digest.h"
 #include "common/fd.h"
 #include "common/json.h"
-#include "common/log.h"
 #include "hands/confine/selftest.h"
 #include "hands/init/roles.h"
 #include "hands/tools/hooks.h"
-#include "hands/tools/tool.h"
-#include "hands/worker/job.h"
 #include "hands/worker/warm.h"
 
 #define SMALL_JOB (16u << 10)
-#define READS_MAX 64
 #define DATA_PIPE (1 << 20)
-
-struct run {
-	const struct zygote_child *z;
-	int sock;
-	struct job job;
-	struct ats_msg_CALL_TOOL call;
-	struct ats_CTX_IN ctx;
-	struct tool_root roots[4];
-	struct tool_read reads[READS_MAX];
-	struct tool_env env;
-	struct tool_result result;
-	struct ats_buf call_arena, ctx_arena, input_arena, reads_arena, json;
-	union ats_tool_input_any input;
-};
-
-/* ---- the answer ------------------------------------------------------------------ */
-static int
-make_delta(const struct run *r, struct ats_buf *out)
-{
-	int rc = ats_buf_add_str(out, "{\"reads\":[");
-
-	if (rc == 0)
-		rc = ats_buf_add(out, r->result.reads.data, r->result.reads.len);
-	return rc < 0 ? rc : ats_buf_add_str(out, "]}");
-}
-
-/* The content is for others to make; what is in text after this is the document's path. */
-static int
-add_ask(const struct tool_render *d, struct ats_buf *out)
-{
-	struct render_ask ask = { d->first, d->last, d->pages, d->size };
-
-	return ats_buf_add(out, &ask, sizeof ask);
-}
-
-/* The text itself where it may go as it is, else what aside is made to hold of it. */
-static int
-make_payload(const struct tool_result *res, struct ats_buf *aside, struct ats_slice *ret)
-{
-	const struct ats_buf *text = &res->text;
-	bool as_it_is;
-	int rc = 0;
-
-	/* Blocks count bytes of the text as it is; the tool has seen to its form then. */
-	as_it_is = res->blocks.len > 0 || ats_utf8_valid(text->data, text->len);
-
-	if (as_it_is && res->render.fd < 0) {
-		*ret = (struct ats_slice){ text->data, text->len };
-		return 0;
-	}
-	if (res->render.fd >= 0)
-		rc = add_ask(&res->render, aside);
-	if (rc == 0)
-		rc = as_it_is ? ats_buf_add(aside, text->data, text->len)
-			      : ats_utf8_repair(aside, text->data, text->len);
-	*ret = (struct ats_slice){ aside->data, aside->len };
-	return rc;
-}
-
-static int
-give(void *ctx)
-{
-	ATS_CLEANUP_BUF struct ats_buf aside = { 0 };
-	struct run *r = ctx;
-	struct tool_result *res = &r->result;
-	struct ats_slice text = { "", 0 };
-	int rc;
-
-	ats_buf_init(&aside, 3u << 20);
-	rc = make_payload(res, &aside, &text);
-	if (rc == 0)
-		rc = job_reply(r->sock, REPLY_TEXT, NULL, 0, text.p, text.n);
-	res->has_given = true;
-	ats_buf_consume(&res->text, res->text.len);
-	return rc;
-}
-
-static int
-send_result(struct run *r, uint64_t run_us)
-{
-	ATS_CLEANUP_BUF struct ats_buf delta = { 0 };
-	ATS_CLEANUP_BUF struct ats_buf aside = { 0 };
-	struct tool_result *res = &r->result;
-	struct ats_slice text = { "", 0 };
-	struct ats_msg_RESULT m = { .outcome = "done", .is_error = res->is_error,
-		.has_is_error = res->is_error, .run_us = run_us, .has_run_us = true };
-	struct ats_err err = { 0 };
-	int rc = 0;
-
-	ats_buf_init(&delta, 300u << 10);
-	ats_buf_init(&aside, 3u << 20);
-	if (res->is_error && res->code != 0)
-		m.code = ats_err_name(res->code);
-	if (res->blocks.len > 0)
-		m.blocks = (struct ats_slice){ res->blocks.data, res->blocks.len };
-	if (res->output.len > 0)
-		m.output = (struct ats_slice){ res->output.data, res->output.len };
-	if (res->reads.len > 0) {
-		rc = make_delta(r, &delta);
-		m.ctx_delta = (struct ats_slice){ delta.data, delta.len };
-	}
-	if (rc == 0 && res->has_given && !res->is_error)
-		rc = give(r);
-	if (rc == 0)
-		rc = make_payload(res, &aside, &text);
-	ats_buf_reset(&r->json);
-	if (rc == 0)
-		rc = ats_msg_encode(
-		    &ats_frame_rows[ATS_FRAME_RESULT].shape, &m, &r->json, &err);
-	if (rc < 0) {
-		ats_log(
-		    ATS_LOG_ERROR, "a result could not be made", "why=\"%s\"", err.text);
-		return rc;
-	}
-	return job_reply_fd(r->sock, res->render.fd >= 0 ? REPLY_RENDER : REPLY_RESULT,
-	    r->json.data, r->json.len, text.p, text.n, res->render.fd);
-}
-
-static void
-send_progress(void *ctx, const char *message, uint64_t done)
-{
-	struct run *r = ctx;
-	struct ats_msg_EVENT_PROGRESS m = { .message = message, .done = done,
-		.has_done = done != 0 };
-
-	ats_buf_reset(&r->json);
-	if (ats_msg_encode(&ats_frame_rows[ATS_FRAME_EVENT_PROGRESS].shape, &m, &r->json,
-		NULL) == 0 &&
-	    job_reply(r->sock, REPLY_PROGRESS, r->json.data, r->json.len, NULL, 0) < 0)
-		_exit(0);	/* nobody waits any more */
-}
 
 /* ---- the job --------------------------------------------------------------------- */
 static int
@@ -174,7 +39,7 @@ decode_reads(struct run *r, struct ats_err *err)
 		return 0;
 	ats_buf_init(&one, 16u << 10);
 	ats_json_iter_init(&it, r->ctx.reads);
-	while (rc == 0 && r->env.nreads < READS_MAX && ats_json_next(&it, &key, &v)) {
+	while (rc == 0 && r->env.nreads < WORKER_READS_MAX && ats_json_next(&it, &key, &v)) {
 		struct ats_CTX_READ c;
 		struct tool_read *t = &r->reads[r->env.nreads];
 
@@ -236,9 +101,9 @@ set_env(struct run *r)
 				i == 0 ? b->deny : NULL };
 	r->env.home = b->home;
 	r->env.reads = r->reads;
-	r->env.progress = send_progress;
+	r->env.progress = worker_progress;
 	r->env.progress_ctx = r;
-	r->env.give = give;
+	r->env.give = worker_give;
 	r->env.give_ctx = r;
 }
 
@@ -400,7 +265,7 @@ reset(struct run *r)
 	r->env.nreads = 0;
 	r->env.attempt = 0;
 	tool_result_done(&r->result);
-	tool_result_init(&r->result, 3u << 20);
+	tool_result_init(&r->result, WORKER_TEXT_MAX);
 	ats_buf_reset(&r->json);
 }
 
@@ -412,7 +277,7 @@ start(struct run *r, const struct zygote_child *z)
 	ats_buf_init(&r->ctx_arena, 512u << 10);
 	ats_buf_init(&r->input_arena, 40u << 20);
 	ats_buf_init(&r->json, 2u << 20);
-	tool_result_init(&r->result, 3u << 20);
+	tool_result_init(&r->result, WORKER_TEXT_MAX);
 	set_env(r);
 }
 
@@ -444,11 +309,11 @@ serve(struct run *r, char *small)
 		reset(r);
 		(void)tool_fail(&r->result, -rc, "%s", ats_err_text(rc));
 	}
-	if (send_result(r, now_us() - begin) < 0) {
+	if (worker_answer(r, now_us() - begin) < 0) {
 		reset(r);
 		(void)tool_fail(
 		    &r->result, ATS_E_TOOBIG, "the result was too large to send");
-		(void)send_result(r, now_us() - begin);
+		(void)!worker_answer(r, now_us() - begin);
 	}
 }
 
