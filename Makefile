@@ -64,8 +64,8 @@ LIBS_CURL := -lcurl
 # ---- objects -----------------------------------------------------------------------
 COMMON := err buf base64 notify log addr json json_names json_read json_write utf8 frame clock map digest path fd fault logfmt options
 COMMON_O := $(COMMON:%=common/%.o)
-CHAN_O := common/chan.o common/chan_read.o common/stream.o common/hold.o common/wire.o common/wire_plain.o \
-	common/wire_ws.o common/ws.o common/ws_http.o common/http_head.o
+CHAN_O := common/chan.o common/chan_send.o common/chan_read.o common/stream.o common/hold.o common/wire.o \
+	common/wire_plain.o common/wire_ws.o common/ws.o common/ws_http.o common/http_head.o
 # TLS=no: without libssl, and with most of libcrypto left out of ats-hands. Give it a BUILD of its own.
 TLS ?= yes
 TLS_PIN_O := $(if $(filter no,$(TLS)),common/tls_none.o,common/tls_pin.o)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What chan.c (life, sending), chan_read.c (receiving) and stream.c (bulk) share. */
+ * What chan.c (life), chan_send.c (sending), chan_read.c (receiving) and stream.c (bulk) share. */
 #ifndef ATS_COMMON_CHAN_PRIVATE_H
 #define ATS_COMMON_CHAN_PRIVATE_H
 
@@ -69,7 +69,8 @@ void ats_chan_fail(struct ats_chan *c, int code, const char *why);
 void ats_chan_peer_gone(struct ats_chan *c);
 void ats_chan_kick(struct ats_chan *c);		/* looks what is to be done, after what runs now */
 void ats_chan_again(struct ats_chan *c);	/* a kick at the next turn of the loop */
-/* Writes what the socket takes, the spliced part included. */
+
+/* chan_send.c: writes what the socket takes, the spliced part included. */
 void ats_chan_flush(struct ats_chan *c);
 
 /* chan_read.c: one turn of receiving and delivering. */

@@ -6,9 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/chan_private.h"
 #include "common/clock.h"
