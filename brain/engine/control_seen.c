@@ -2,12 +2,10 @@
  *
  * Methods that show what was observed: metrics, calls that ended. Runs in the engine; each client
  * sees what its own uid owns, and counts only as the user whose brain it is. */
-#include <inttypes.h>
-#include <stdio.h>
+#include "brain/engine/control.h"
 
 #include "brain/engine/engine.h"
 #include "brain/engine/observe.h"
-#include "brain/engine/rpc.h"
 
 #define METRICS_MAX (1u << 20)
 #define ENDED_USUAL 32u
@@ -44,7 +42,7 @@ control_calls_ended(struct rpc *r)
 	const struct ended_call *c;
 	struct ats_json_w *w;
 	size_t pos = 0;
-	char id[32];
+	char id[CONTROL_CALL_ID];
 
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0)
 		return;
@@ -54,7 +52,7 @@ control_calls_ended(struct rpc *r)
 		if (c->uid != r->client->uid)
 			continue;
 		n++;
-		(void)snprintf(id, sizeof(id), "c-%" PRIu64, c->id);
+		control_call_id(c->id, id);
 		ats_json_w_object(w, NULL);
 		ats_json_w_str(w, "id", id);
 		observe_write_call(w, c);
