@@ -149,7 +149,7 @@ CTL := main commands data options output render run query start ask door session
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
 	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version health \
 	relay_calls relay_confine relay_dir relay_door relay_serve cmd_top cmd_metrics top_screen
-GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_redirect fetch_loop renewal \
+GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_request fetch_redirect fetch_loop renewal \
 	kind_http http_answer kind_command program program_env kind_mcp mcp_requests mcp_message mcp_tools mcp_content \
 	mcp_stdio mcp_http sse
 GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) $(CHILD_O) \

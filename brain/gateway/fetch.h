@@ -63,7 +63,7 @@ ATS_NODISCARD int fetch_start(struct fetches *fs, const struct fetch_request *r,
     struct fetch **ret_fetch, struct ats_err *err);
 void fetch_cancel(struct fetch *f);	/* not in a callback; done is not called; NULL is fine */
 const struct fetch_head *fetch_head(const struct fetch *f);
-/* Appends scheme, host and port, which are the configuration's. */
+/* Appends scheme, host and port, which are the configuration's. -ATS_E_NOMEM, -ATS_E_TOOBIG. */
 #define FETCH_URL_MAX (64u << 10)
 ATS_NODISCARD int fetch_origin(struct ats_buf *url, const struct ats_gw_config *c);
 /* Resolves a Location against the target that was asked for: 1 and the new target in out (of the
