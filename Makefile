@@ -101,7 +101,8 @@ BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) common/http_head.o $(TLS_PIN_O) $(I
 # one gateway of the configuration
 GW_CONFIG_O := proto/gateway_config.o proto/gateway_config_read.o proto/gateway_config_tool.o \
 	proto/gateway_config_url.o proto/gateway_template.o proto/gateway_config_file.o
-BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/credential_file.o brain/vault/credentials.o brain/vault/said.o \
+BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/said.o brain/vault/credentials.o \
+	brain/vault/credential_file.o brain/vault/credential_reading.o brain/vault/credential_mask.o \
 	brain/vault/helpers.o brain/vault/http.o brain/vault/http_config.o brain/vault/gateway.o brain/vault/gateway_in.o brain/vault/gateway_out.o brain/vault/gateway_tools.o brain/vault/audit.o brain/vault/args.o brain/vault/ask_files.o \
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)

@@ -33,13 +33,13 @@ ATS_NODISCARD int credential_take(char *bytes, size_t n, const char *name,
 ATS_NODISCARD int credentials_open(struct vault *v, struct ats_err *err);
 void credentials_free(struct vault *v);
 /* 0 and the value, borrowed until the loop runs again; -ATS_E_AGAIN: it is being read, and
- * gateways_credential_is there comes; else why it cannot be had. */
+ * gateway_credential_known follows; else why it cannot be had. */
 ATS_NODISCARD int credentials_get(struct vault *v, const char *name,
     const struct ats_secret **ret, struct ats_err *err);
-/* Reads it again; credential_known follows. -ATS_E_UNKNOWN_ID, -ATS_E_BUSY. */
+/* Reads it again; gateway_credential_known follows. -ATS_E_UNKNOWN_ID, -ATS_E_BUSY. */
 ATS_NODISCARD int credentials_again(struct vault *v, const char *name, struct ats_err *err);
-/* An upstream does not accept the value that it has: it is read again, and gateway_credential_known
- * follows. False: that was done not long ago, or cannot be done. */
+/* An upstream does not accept the value that it has: it is read again, as above. False: that was
+ * done not long ago, or cannot be done. */
 bool credentials_refused(struct vault *v, const char *name);
 /* Takes what is of a credential; false: it is of something else. */
 bool credentials_on_spawner(struct vault *v, struct ats_ipc_msg *m);
