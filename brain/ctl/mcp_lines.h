@@ -63,13 +63,15 @@ bool mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id);
 ATS_NODISCARD int mcp_relistened(struct ats_slice line, struct ats_buf *out);
 /* Whether a line has no id: a notification, worth sending after a loss. */
 bool mcp_is_notification(const char *line, size_t n);
+/* Whether answers of the engine are due: to requests that somebody waits for (a subscription has
+ * its answer when it is gone), or errors with id null. */
+bool mcp_awaits(const struct mcp_lines *m);
+
+/* ---- mcp_lost.c */
 /* Appends what a fresh connection must hear: initialize, initialized, open requests. */
 ATS_NODISCARD int mcp_replay(const struct mcp_lines *m, struct ats_buf *out);
 /* Appends notifications/cancelled for every open request. */
 ATS_NODISCARD int mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out);
-/* Whether answers of the engine are due: to requests that somebody waits for (a subscription has
- * its answer when it is gone), or errors with id null. */
-bool mcp_awaits(const struct mcp_lines *m);
 /* The connection is lost, and with it the errors with id null that were due: nobody can be
  * asked for them again. Appends errors in their place, MCP_PENDING_MAX at most. */
 ATS_NODISCARD int mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out);
