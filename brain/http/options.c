@@ -34,6 +34,24 @@ static const char usage_text[] =
     "                     anything of an answer: 10, 60, 60\n"
     "  --help, --version\n";
 
+static const struct option longs[] = {
+	{ "listen", required_argument, NULL, 'l' },
+	{ "token-file", required_argument, NULL, 't' },
+	{ "workspace", required_argument, NULL, 'w' },
+	{ "runtime", required_argument, NULL, 'r' },
+	{ "host", required_argument, NULL, 'H' },
+	{ "origin", required_argument, NULL, 'o' },
+	{ "metrics-token-file", required_argument, NULL, 'm' },
+	{ "head-seconds", required_argument, NULL, '1' },
+	{ "body-seconds", required_argument, NULL, '2' },
+	{ "write-seconds", required_argument, NULL, '3' },
+	{ "vault-fd", required_argument, NULL, 'v' },
+	{ "brain-version", required_argument, NULL, 'b' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
 static void __attribute__((noreturn, format(printf, 1, 2)))
 wrong(const char *fmt, ...)
 {
@@ -110,23 +128,6 @@ find_sockets(struct options *o, const char *runtime)
 void
 options_parse(int argc, char **argv, struct options *ret)
 {
-	static const struct option longs[] = {
-		{ "listen", required_argument, NULL, 'l' },
-		{ "token-file", required_argument, NULL, 't' },
-		{ "workspace", required_argument, NULL, 'w' },
-		{ "runtime", required_argument, NULL, 'r' },
-		{ "host", required_argument, NULL, 'H' },
-		{ "origin", required_argument, NULL, 'o' },
-		{ "metrics-token-file", required_argument, NULL, 'm' },
-		{ "head-seconds", required_argument, NULL, '1' },
-		{ "body-seconds", required_argument, NULL, '2' },
-		{ "write-seconds", required_argument, NULL, '3' },
-		{ "vault-fd", required_argument, NULL, 'v' },
-		{ "brain-version", required_argument, NULL, 'b' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *runtime = NULL;
 	int opt;
 

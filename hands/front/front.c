@@ -24,137 +24,13 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define RETENTION_S_MAX 86400u
-#define HEARTBEAT_S_MAX 3600u
 #define EXIT_USAGE 2
-
-/* ---- options ----------------------------------------------------------------------- */
-static int
-parse_background(const char *text, struct front_options *o)
-{
-	int end = 0;
-
-	return sscanf(text, "%u,%u%n", &o->background_jobs, &o->background_life_s, &end) == 2 &&
-		text[end] == '\0' ? 0 : -ATS_E_INVAL;
-}
-
-static int
-parse_peers(const char *text, struct front_options *o)
-{
-	int end = 0;
-
-	return sscanf(text, "%u,%u%n", &o->peers[0], &o->peers[1], &end) == 2 &&
-		text[end] == '\0' ? 0 : -ATS_E_INVAL;
-}
-
-static int
-parse_options(int argc, char **argv, struct front_options *o)
-{
-	static const struct option table[] = {
-		{ "sandbox", required_argument, NULL, 's' },
-		{ "workspace", required_argument, NULL, 'w' },
-		{ "home", required_argument, NULL, 'h' },
-		{ "retention", required_argument, NULL, 'r' },
-		{ "confinement", required_argument, NULL, 'c' },
-		{ "env", required_argument, NULL, 'e' },
-		{ "background", required_argument, NULL, 'b' },
-		{ "heartbeat", required_argument, NULL, 'p' },
-		{ "listen", required_argument, NULL, 'L' },
-		{ "connect", required_argument, NULL, 'C' },
-		{ "tools", required_argument, NULL, 'T' },
-		{ "hands", required_argument, NULL, 'H' },
-		{ "peers", required_argument, NULL, 'U' },
-		{ "number", required_argument, NULL, 'n' },
-		{ "init", required_argument, NULL, 'i' },
-		{ NULL, 0, NULL, 0 },
-	};
-	unsigned long s;
-	int opt;
-
-	*o = (struct front_options){
-		.sandbox = "",
-		.home = BOX_HOME,
-		.tools = BOX_TOOLS,
-		.confinement = "{\"verified\":false}",
-		.retention_ms = 300000,
-		.heartbeat_ms = 10000,
-		.background_jobs = 16,
-		.background_life_s = 86400,
-		.number = 1,
-	};
-	optind = 1;
-	while ((opt = getopt_long(argc, argv, "", table, NULL)) != -1) {
-		switch (opt) {
-		case 's':
-			o->sandbox = optarg;
-			break;
-		case 'w':
-			o->workspace = optarg;
-			break;
-		case 'h':
-			o->home = optarg;
-			break;
-		case 'r':
-			s = strtoul(optarg, NULL, 10);
-			o->retention_ms =
-			    (s > RETENTION_S_MAX ? RETENTION_S_MAX : s) * 1000;
-			break;
-		case 'c':
-			o->confinement = optarg;
-			break;
-		case 'p':
-			s = strtoul(optarg, NULL, 10);
-			if (s < 1 || s > HEARTBEAT_S_MAX)
-				return -ATS_E_INVAL;
-			o->heartbeat_ms = s * 1000;
-			break;
-		case 'L':
-		case 'C':
-			o->connects = opt == 'C';
-			o->has_addr = true;
-			if (ats_addr_parse(optarg, &o->addr, NULL) < 0)
-				return -ATS_E_INVAL;
-			break;
-		case 'T':
-			o->tools = optarg;
-			break;
-		case 'H':
-			o->hands = optarg;
-			break;
-		case 'U':
-			if (parse_peers(optarg, o) < 0)
-				return -ATS_E_INVAL;
-			break;
-		case 'b':
-			if (parse_background(optarg, o) < 0)
-				return -ATS_E_INVAL;
-			break;
-		case 'n':
-			o->number = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'i':
-			o->init_version = optarg;
-			break;
-		case 'e':
-			if (o->nenv == FRONT_ENV_MAX)
-				return -ATS_E_TOOBIG;
-			o->env[o->nenv++] = optarg;
-			break;
-		default:
-			return -ATS_E_INVAL;
-		}
-	}
-	return o->workspace == NULL || o->workspace[0] != '/' ? -ATS_E_INVAL : 0;
-}
 
 /* ---- the loop ---------------------------------------------------------------------- */
 void
@@ -352,7 +228,7 @@ front_main(int argc, char **argv)
 
 	ats_log_init("front", ATS_LOG_INFO, STDERR_FILENO);
 	(void)prctl(PR_SET_NAME, "ats-front", 0, 0, 0);
-	if (parse_options(argc, argv, &f.opt) < 0) {
+	if (front_options_parse(argc, argv, &f.opt) < 0) {
 		ats_log(ATS_LOG_ERROR, "front: wrong arguments", NULL);
 		return EXIT_USAGE;
 	}

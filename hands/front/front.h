@@ -5,12 +5,8 @@
 #ifndef ATS_HANDS_FRONT_FRONT_H
 #define ATS_HANDS_FRONT_FRONT_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "common/addr.h"
 #include "common/buf.h"
+#include "hands/front/front_options.h"
 #include "hands/key.h"
 
 struct background;
@@ -24,30 +20,11 @@ struct report;
 struct spill_store;
 struct upgrade;
 
-#define FRONT_ENV_MAX 112
 #define FRONT_RX_BYTES (64u << 10)     /* one read from a worker */
 #define FRONT_RX_MAX (5u << 20)	       /* a reply with what came before it */
 #define FRONT_RX_KEEP (512u << 10)     /* of it, until the pool is idle */
 #define FRONT_BLOCK_BYTES (128u << 10) /* one read from a pipe */
 
-struct front_options {
-	const char *sandbox;   /* id */
-	const char *workspace; /* absolute */
-	const char *home;
-	const char *confinement; /* JSON object, unverified */
-	const char *tools;	/* as workers see it: the directory of the host's tools */
-	const char *hands;	/* this program as they can run it, or NULL */
-	uid_t peers[2];		/* who may ask for these */
-	uint64_t retention_ms, heartbeat_ms;
-	unsigned background_jobs;   /* that run at a time */
-	unsigned background_life_s; /* of each */
-	bool has_addr, connects;
-	struct ats_addr addr;	/* where links come from, or go to */
-	const char *env[FRONT_ENV_MAX]; /* K=V, added to every shell */
-	size_t nenv;
-	unsigned number;	/* of this front, since the start of hands */
-	const char *init_version;	/* of the program that init is */
-};
 struct front {
 	struct front_options opt;
 	struct key key;
