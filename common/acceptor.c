@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -91,7 +92,7 @@ ats_acceptor_stop(struct ats_acceptor *a)
 void
 ats_acceptor_pause(struct ats_acceptor *a, unsigned ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 
 	/* Without memory for the timer it is no pause rather than an end. */
 	if (event_add(a->resume, &tv) < 0)

@@ -254,8 +254,7 @@ sweep_at(struct arrivals *a)
 	if (r == NULL || event_pending(a->sweep, EV_TIMEOUT, NULL))
 		return;
 	end = r->since_us + PROVE_US;
-	tv.tv_sec = (time_t)((end > now ? end - now : 0) / 1000000);
-	tv.tv_usec = (suseconds_t)((end > now ? end - now : 0) % 1000000);
+	tv = ats_timeval_us(end > now ? end - now : 0);
 	(void)event_add(a->sweep, &tv);
 }
 

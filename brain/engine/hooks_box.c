@@ -13,6 +13,7 @@
 #include "brain/engine/engine.h"
 #include "brain/engine/link.h"
 #include "brain/engine/sandbox.h"
+#include "common/clock.h"
 #include "common/frame.h"
 #include "common/log.h"
 #include "common/map.h"
@@ -102,7 +103,7 @@ on_time(evutil_socket_t fd, short what, void *arg)
 static int
 set_timer(struct hook_run *r, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 
 	if (r->timer == NULL)
 		r->timer = event_new(r->h->e->base, -1, 0, on_time, r);

@@ -215,7 +215,7 @@ try_start(struct hook_host *o)
 	struct hook_run *r = o->run;
 	struct hooks *h = r->h;
 	uint64_t ms = h->conf[o->one.index].timeout_ms + HOOKS_LATE_MS;
-	struct timeval late = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval late = ats_timeval_ms(ms);
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = 0;
 	/* A file: nobody waits for who reads it, or does not. */
 	int in = ats_fd_memory("hook", r->input.data, r->input.len);

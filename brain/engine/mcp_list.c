@@ -15,6 +15,7 @@
 #include "brain/engine/mcp_listen.h"
 #include "brain/engine/rpc.h"
 #include "brain/engine/toolset.h"
+#include "common/clock.h"
 
 #define WAITS_A_CLIENT 16u
 #define LIST_TTL_MS 60000u	/* that a client listens to its change is not known here */
@@ -162,7 +163,7 @@ static bool
 wait_for_gateways(struct rpc *r)
 {
 	uint64_t ms = r->e->set.list_ms;
-	struct timeval enough = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval enough = ats_timeval_ms(ms);
 	struct mcp_lists *l = r->e->lists;
 	struct waiting *x;
 

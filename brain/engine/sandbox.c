@@ -50,7 +50,7 @@ sandbox_state_name(enum sandbox_state state)
 static void
 timer_in(struct sandbox *box, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 
 	(void)event_add(box->timer, &tv);
 }

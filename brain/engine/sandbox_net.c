@@ -32,7 +32,7 @@ sandbox_on_arrival(struct sandbox *box, struct ats_chan *c, struct proof *p,
     enum ats_addr_kind kind)
 {
 	uint64_t ms = box->e->set.start_ms;
-	struct timeval patience = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval patience = ats_timeval_ms(ms);
 	struct ats_err err = { 0 };
 
 	if (box->state == SANDBOX_DYING)

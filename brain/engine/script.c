@@ -16,6 +16,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/vault_link.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/json.h"
 #include "common/secret.h"
@@ -155,7 +156,7 @@ struct script *
 script_run(struct engine *e, const char *box, enum ats_script_step step, struct ats_slice input,
     uint64_t ms, script_done *done, void *ctx)
 {
-	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 	struct script *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "brain/engine/engine.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "common/ipc.h"
 #include "common/path.h"
@@ -90,8 +91,7 @@ struct event *
 service_alive(struct event_base *base, struct ats_notify *n)
 {
 	struct event *ev = event_new(base, -1, EV_PERSIST, on_alive, n);
-	struct timeval each = { (time_t)(n->watchdog_ms / 1000),
-		(suseconds_t)(n->watchdog_ms % 1000 * 1000) };
+	struct timeval each = ats_timeval_ms(n->watchdog_ms);
 
 	if (ev == NULL)
 		return NULL;

@@ -68,7 +68,7 @@ fail_all(struct mcp *m, const char *why, bool waiting_too)
 static void
 set_timer(struct event *ev, uint64_t ms)
 {
-	struct timeval tv = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 
 	(void)event_add(ev, &tv);
 }

@@ -246,8 +246,7 @@ begin(struct orders *all, struct order *o, int *files, size_t nfiles, struct ats
 		rc = take_files(o, files, nfiles, err);
 	if (rc < 0)
 		return rc;
-	tv = (struct timeval){ .tv_sec = (time_t)(o->limit_ms / 1000),
-		.tv_usec = (suseconds_t)(o->limit_ms % 1000 * 1000) };
+	tv = ats_timeval_ms(o->limit_ms);
 	o->started_us = ats_clock_us();
 	if (event_add(o->deadline, &tv) < 0 || ats_map_put(all->running, o->id, o) < 0)
 		return ats_err_set(err, ATS_E_FULL, "this gateway runs %d calls already; try later",

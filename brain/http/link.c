@@ -50,7 +50,7 @@ static void step_register(struct link *l);
 static void
 wait_for_ms(struct link *l, unsigned ms)
 {
-	struct timeval t = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval t = ats_timeval_ms(ms);
 
 	(void)event_add(l->timer, &t);
 }

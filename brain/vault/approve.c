@@ -11,6 +11,7 @@
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
 #include "brain/vault/vault.h"
+#include "common/clock.h"
 #include "common/json.h"
 
 #define GRANT_MS 5000			/* it is used up in the same turn of the loop */
@@ -33,7 +34,7 @@ arm(struct vault *v)
 		return;
 	wait = next - decide_now_ms(v);
 	wait = wait > 0 ? wait : 0;
-	t = (struct timeval){ (time_t)(wait / 1000), (suseconds_t)(wait % 1000 * 1000 + 1000) };
+	t = ats_timeval_ms((uint64_t)wait + 1);
 	(void)event_add(d->expiry, &t);
 }
 

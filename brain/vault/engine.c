@@ -253,7 +253,7 @@ engine_attach(struct vault *v, int fd, struct ats_err *err)
 {
 	uint64_t ms = v->conf->heartbeat_ms > VAULT_WATCH_MS ? v->conf->heartbeat_ms :
 	    VAULT_WATCH_MS;
-	struct timeval watch = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval watch = ats_timeval_ms(ms);
 	struct engine *e = &v->engine;
 
 	e->fd = fd;

@@ -43,7 +43,7 @@ gateway_find(const struct vault *v, const char *name)
 static void
 set_timer(struct gateway *g, uint64_t ms)
 {
-	struct timeval t = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval t = ats_timeval_ms(ms);
 
 	(void)event_add(g->timer, &t);
 }

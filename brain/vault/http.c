@@ -56,7 +56,7 @@ again_later(struct http_door *h)
 	for (unsigned i = 1; i < h->failures && wait < BACKOFF_MOST_MS; i++)
 		wait *= 2;
 	wait = wait < BACKOFF_MOST_MS ? wait : BACKOFF_MOST_MS;
-	t = (struct timeval){ (time_t)(wait / 1000), (suseconds_t)(wait % 1000 * 1000) };
+	t = ats_timeval_ms(wait);
 	(void)event_add(h->timer, &t);
 }
 

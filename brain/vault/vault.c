@@ -177,7 +177,7 @@ static int
 start_alive(struct vault *v)
 {
 	uint64_t ms = v->notify.watchdog_ms;
-	struct timeval each = { (time_t)(ms / 1000), (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval each = ats_timeval_ms(ms);
 
 	if (ms == 0)
 		return 0;

@@ -126,8 +126,7 @@ arm_life(struct job *j)
 	struct timeval tv;
 
 	us = us < most ? us : most;
-	tv = (struct timeval){ .tv_sec = (time_t)(us / 1000000),
-		.tv_usec = (suseconds_t)(us % 1000000) };
+	tv = ats_timeval_us(us);
 	(void)evtimer_add(&j->life, &tv);
 }
 

@@ -237,8 +237,7 @@ progress(struct bash *x)
 
 	if (now < x->next_progress_us) {
 		uint64_t us = x->next_progress_us - now;
-		struct timeval tv = { .tv_sec = (time_t)(us / 1000000),
-			.tv_usec = (suseconds_t)(us % 1000000) };
+		struct timeval tv = ats_timeval_us(us);
 
 		if (!evtimer_pending(&x->later, NULL))
 			(void)evtimer_add(&x->later, &tv);

@@ -118,10 +118,7 @@ on_deadline(evutil_socket_t fd, short what, void *arg)
 void
 call_deadline(struct call *c, uint64_t ms)
 {
-	struct timeval tv = {
-		.tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000),
-	};
+	struct timeval tv = ats_timeval_ms(ms);
 
 	c->deadline_us = ms == 0 ? 0 : ats_clock_us() + ms * 1000;
 	if (ms == 0)

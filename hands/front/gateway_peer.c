@@ -175,8 +175,7 @@ admit(struct gateway *g, int conn)
 static void
 pause_for(struct gateway *g, uint64_t ms)
 {
-	const struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	const struct timeval tv = ats_timeval_ms(ms);
 
 	if (evtimer_add(g->pause, &tv) == 0)
 		(void)event_del(g->accept_ev);

@@ -247,8 +247,7 @@ start_one(struct one *o, struct ats_slice spec)
 	job.flags |= JOB_INPUT;
 	job.input = o->input;
 	job.extra = (struct ats_slice){ extra.data, extra.len };
-	tv.tv_sec = (time_t)(ms / 1000);
-	tv.tv_usec = (suseconds_t)(ms % 1000 * 1000);
+	tv = ats_timeval_ms(ms);
 	o->sh = shell_new(f, &job, &shell_ops, o);
 	if (o->sh == NULL || evtimer_add(&o->timer, &tv) < 0)
 		return -ATS_E_NOMEM;

@@ -169,10 +169,7 @@ send_ready(struct link *l)
 static void
 arm(struct event *timer, uint64_t ms)
 {
-	struct timeval tv = {
-		.tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000),
-	};
+	struct timeval tv = ats_timeval_ms(ms);
 
 	(void)evtimer_add(timer, &tv);
 }

@@ -21,10 +21,7 @@ zygote_of(struct pool *p, enum ats_profile profile)
 static void
 arm_idle(struct pool *p, uint64_t us)
 {
-	struct timeval tv = {
-		.tv_sec = (time_t)(us / 1000000),
-		.tv_usec = (suseconds_t)(us % 1000000),
-	};
+	struct timeval tv = ats_timeval_us(us);
 
 	(void)evtimer_add(&p->idle, &tv);
 }

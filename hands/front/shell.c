@@ -5,6 +5,7 @@
  * size and form. */
 #include "hands/front/shell_private.h"
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
 #include "common/json.h"
@@ -42,10 +43,7 @@ on_lazy(evutil_socket_t fd, short what, void *arg)
 void
 shell_arm(struct event *ev, uint64_t us)
 {
-	struct timeval tv = {
-		.tv_sec = (time_t)(us / 1000000),
-		.tv_usec = (suseconds_t)(us % 1000000),
-	};
+	struct timeval tv = ats_timeval_us(us);
 
 	(void)evtimer_add(ev, &tv);
 }

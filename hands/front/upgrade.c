@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/digest.h"
 #include "common/fault.h"
 #include "common/log.h"
@@ -39,8 +40,7 @@ struct upgrade {
 static void
 arm(struct upgrade *u, uint64_t ms)
 {
-	struct timeval tv = { .tv_sec = (time_t)(ms / 1000),
-		.tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+	struct timeval tv = ats_timeval_ms(ms);
 
 	(void)evtimer_add(u->timer, &tv);
 }
