@@ -118,8 +118,9 @@ begin_text(struct ats_json_w *w)
 	ats_json_w_str(w, "type", "text");
 }
 
-void
-shim_call_raw(struct shim *s, struct shim_call *c, bool is_error, struct ats_slice text)
+/* One block of text; is_raw: as JSON has it, quotes and all. */
+static void
+answer(struct shim *s, struct shim_call *c, bool is_error, struct ats_slice text, bool is_raw)
 {
 	struct ats_buf out;
 	struct ats_json_w w;
@@ -130,28 +131,25 @@ shim_call_raw(struct shim *s, struct shim_call *c, bool is_error, struct ats_sli
 	}
 	begin(&w, &out, c);
 	begin_text(&w);
-	ats_json_w_raw(&w, "text", text.p, text.n);
+	if (is_raw)
+		ats_json_w_raw(&w, "text", text.p, text.n);
+	else
+		ats_json_w_strn(&w, "text", text.p, text.n);
 	ats_json_w_end(&w);
 	if (end(s, c, &w, is_error) < 0)
 		shim_end(s, "out of memory");
 }
 
 void
+shim_call_raw(struct shim *s, struct shim_call *c, bool is_error, struct ats_slice text)
+{
+	answer(s, c, is_error, text, true);
+}
+
+void
 shim_call_text(struct shim *s, struct shim_call *c, bool is_error, const char *text, size_t n)
 {
-	struct ats_buf out;
-	struct ats_json_w w;
-
-	if (c->cancelled) {
-		shim_call_drop(s, c);
-		return;
-	}
-	begin(&w, &out, c);
-	begin_text(&w);
-	ats_json_w_strn(&w, "text", text, n);
-	ats_json_w_end(&w);
-	if (end(s, c, &w, is_error) < 0)
-		shim_end(s, "out of memory");
+	answer(s, c, is_error, (struct ats_slice){ text, n }, false);
 }
 
 static void
