@@ -7,16 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/ctl/mcp_envelope.h"
 #include "brain/ctl/mcp_meta.h"
 #include "common/fault.h"
-
-#define ID_MAX 256u		/* bytes of an id that the engine takes for one */
-
-struct parts {
-	struct ats_slice id, method, params;
-	bool answer;		/* has result or error */
-	bool bad;		/* the engine answers with an error at once */
-};
 
 void
 mcp_lines_init(struct mcp_lines *m)
@@ -53,55 +46,13 @@ mcp_lines_room(const struct mcp_lines *m)
 	return m->n < MCP_PENDING_MAX && m->bytes < MCP_PENDING_BYTES;
 }
 
-static bool
-is_id(const struct ats_json_val *v)
-{
-	return (v->type == ATS_JSON_STRING || v->type == ATS_JSON_NUMBER) &&
-	    v->raw.n <= ID_MAX;
-}
-
-/* As the engine reads an envelope: brain/engine/rpc.c. */
-static struct parts
-parts_of(struct ats_slice object)
-{
-	struct parts p = { 0 };
-	struct ats_json_iter it;
-	struct ats_slice key;
-	struct ats_json_val v;
-	bool versioned = false;
-
-	ats_json_iter_init(&it, object);
-	while (it.in_object && ats_json_next(&it, &key, &v)) {
-		if (ats_json_key_is(key, "jsonrpc")) {
-			versioned = v.raw.n == 5 && memcmp(v.raw.p, "\"2.0\"", 5) == 0;
-		} else if (ats_json_key_is(key, "id")) {
-			if (is_id(&v))
-				p.id = v.raw;
-			else
-				p.bad = true;
-		} else if (ats_json_key_is(key, "method")) {
-			if (v.type == ATS_JSON_STRING)
-				p.method = (struct ats_slice){ v.raw.p + 1, v.raw.n - 2 };
-			else
-				p.bad = true;
-		} else if (ats_json_key_is(key, "params")) {
-			p.params = v.raw;
-			p.bad = p.bad || v.type != ATS_JSON_OBJECT;
-		} else if (ats_json_key_is(key, "result") || ats_json_key_is(key, "error")) {
-			p.answer = true;
-		}
-	}
-	p.bad = p.bad || !versioned || (p.method.p == NULL && !p.answer);
-	return p;
-}
-
 struct mcp_request *
 mcp_find(const struct mcp_lines *m, struct ats_slice id)
 {
 	struct mcp_request *r;
 
 	TAILQ_FOREACH(r, &m->pending, link) {
-		if (strlen(r->id) == id.n && memcmp(r->id, id.p, id.n) == 0)
+		if (mcp_same(r->id, id))
 			return r;
 	}
 	return NULL;
@@ -111,30 +62,16 @@ bool
 mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id)
 {
 	struct mcp_request *r;
-	const char *by;
 
 	TAILQ_FOREACH(r, &m->pending, link) {
-		by = r->as != NULL ? r->as : r->id;
-		if (!r->parked && strlen(by) == id.n && memcmp(by, id.p, id.n) == 0)
+		if (!r->parked && mcp_same(r->as != NULL ? r->as : r->id, id))
 			return true;
 	}
 	return false;
 }
 
-static char *
-copy(const char *s, size_t n)
-{
-	char *p = ats_malloc(n + 1);
-
-	if (p != NULL) {
-		memcpy(p, s, n);
-		p[n] = '\0';
-	}
-	return p;
-}
-
 static int
-remember(struct mcp_lines *m, struct ats_slice line, const struct parts *p)
+remember(struct mcp_lines *m, struct ats_slice line, const struct mcp_envelope *p)
 {
 	struct mcp_request *r = ats_calloc(1, sizeof(*r));
 	struct mcp_meta meta;
@@ -143,12 +80,10 @@ remember(struct mcp_lines *m, struct ats_slice line, const struct parts *p)
 		return -ATS_E_NOMEM;
 	mcp_meta_read(p->bad ? (struct ats_slice){ NULL, 0 } : p->params, &meta);
 	r->modern = meta.modern;
-	r->forms = meta.forms && meta.modern && p->method.p != NULL &&
-	    ats_json_key_is(p->method, "tools/call");
-	r->listen = meta.modern && p->method.p != NULL &&
-	    ats_json_key_is(p->method, "subscriptions/listen");
-	r->line = copy(line.p, line.n);
-	r->id = copy(p->id.p, p->id.n);
+	r->forms = meta.forms && meta.modern && mcp_is_method(p, "tools/call");
+	r->listen = meta.modern && mcp_is_method(p, "subscriptions/listen");
+	r->line = mcp_copy(line);
+	r->id = mcp_copy(p->id);
 	r->len = line.n;
 	if (r->line == NULL || r->id == NULL) {
 		free(r->line);
@@ -165,7 +100,7 @@ remember(struct mcp_lines *m, struct ats_slice line, const struct parts *p)
 static int
 replace(char **to, struct ats_slice line)
 {
-	char *s = copy(line.p, line.n);
+	char *s = mcp_copy(line);
 
 	if (s == NULL)
 		return -ATS_E_NOMEM;
@@ -201,9 +136,10 @@ asks_for_batches(struct ats_slice params)
 static int
 one_from_client(struct mcp_lines *m, struct ats_slice object)
 {
-	struct parts p = parts_of(object);
+	struct mcp_envelope p;
 	int rc = 0;
 
+	(void)mcp_envelope_read(object, &p);
 	if (p.id.p == NULL && p.bad) {
 		m->nulls++;
 		return 0;
@@ -211,13 +147,13 @@ one_from_client(struct mcp_lines *m, struct ats_slice object)
 	if (p.answer)			/* nobody answers an answer */
 		return 0;
 	if (p.id.p == NULL) {
-		if (ats_json_key_is(p.method, "notifications/cancelled"))
+		if (mcp_is_method(&p, "notifications/cancelled"))
 			on_cancelled(m, p.params);
-		else if (ats_json_key_is(p.method, "notifications/initialized"))
+		else if (mcp_is_method(&p, "notifications/initialized"))
 			rc = replace(&m->initialized, object);
 		return rc;
 	}
-	if (p.method.p != NULL && ats_json_key_is(p.method, "initialize")) {
+	if (mcp_is_method(&p, "initialize")) {
 		rc = replace(&m->initialize, object);
 		m->batches = !p.bad && asks_for_batches(p.params);
 	}
@@ -262,7 +198,7 @@ mcp_from_client(struct mcp_lines *m, const char *line, size_t n)
 }
 
 static bool
-subscription_of(const struct parts *p, struct ats_json_val *ret_id)
+subscription_of(const struct mcp_envelope *p, struct ats_json_val *ret_id)
 {
 	struct ats_json_val meta;
 
@@ -273,13 +209,13 @@ subscription_of(const struct parts *p, struct ats_json_val *ret_id)
 /* The acknowledgement of a subscription that was asked for again after a loss: the client has one
  * already. */
 static bool
-is_acked_again(struct mcp_lines *m, const struct parts *p)
+is_acked_again(struct mcp_lines *m, const struct mcp_envelope *p)
 {
 	struct mcp_request *r;
 	struct ats_json_val id;
 	bool again;
 
-	if (!ats_json_key_is(p->method, "notifications/subscriptions/acknowledged") ||
+	if (!mcp_is_method(p, "notifications/subscriptions/acknowledged") ||
 	    !subscription_of(p, &id))
 		return false;
 	r = mcp_find(m, id.raw);
@@ -293,9 +229,10 @@ is_acked_again(struct mcp_lines *m, const struct parts *p)
 static enum mcp_fate
 one_from_engine(struct mcp_lines *m, struct ats_slice object)
 {
-	struct parts p = parts_of(object);
+	struct mcp_envelope p;
 	struct mcp_request *r;
 
+	(void)mcp_envelope_read(object, &p);
 	if (p.method.p != NULL)
 		return is_acked_again(m, &p) ? MCP_RELISTEN : MCP_PASS;
 	if (!p.answer)
@@ -324,7 +261,7 @@ plainly_answered(const struct mcp_lines *m, struct ats_slice line)
 	line.p += sizeof(head) - 1;
 	line.n -= sizeof(head) - 1;
 	id = ats_json_value(line);
-	if (!is_id(&id) || id.raw.p != line.p || line.n - id.raw.n < sizeof(mid) ||
+	if (!mcp_is_id(&id) || id.raw.p != line.p || line.n - id.raw.n < sizeof(mid) ||
 	    memcmp(line.p + id.raw.n, mid, sizeof(mid) - 1) != 0)
 		return NULL;
 	return mcp_find(m, id.raw);
@@ -359,9 +296,10 @@ mcp_from_engine(struct mcp_lines *m, struct ats_slice line)
 int
 mcp_relistened(struct ats_slice line, struct ats_buf *out)
 {
-	struct parts p = parts_of(ats_json_value(line).raw);
 	struct ats_json_val id, kept, tools;
+	struct mcp_envelope p;
 
+	(void)mcp_envelope_of(line, &p);
 	if (!subscription_of(&p, &id) || !ats_json_get(p.params, "notifications", &kept) ||
 	    !ats_json_get(kept.raw, "toolsListChanged", &tools) || !tools.b)
 		return 0;
@@ -373,17 +311,11 @@ mcp_relistened(struct ats_slice line, struct ats_buf *out)
 bool
 mcp_is_notification(const char *line, size_t n)
 {
-	struct ats_json_val top;
-	struct parts p;
+	struct mcp_envelope p;
 
-	if (ats_json_scan(line, n, NULL) < 0)
-		return false;
-	top = ats_json_value((struct ats_slice){ line, n });
-	if (top.type != ATS_JSON_OBJECT)
-		return false;
-	p = parts_of(top.raw);
-	return p.method.p != NULL && p.id.p == NULL && !p.bad &&
-	    !ats_json_key_is(p.method, "notifications/initialized");
+	return ats_json_scan(line, n, NULL) == 0 &&
+	    mcp_envelope_of((struct ats_slice){ line, n }, &p) && p.method.p != NULL &&
+	    p.id.p == NULL && !p.bad && !mcp_is_method(&p, "notifications/initialized");
 }
 
 bool

@@ -44,14 +44,14 @@ uses_id(const struct mcp_rounds *r, struct ats_slice id)
 
 	TAILQ_FOREACH(x, &r->all, link)
 		if (x->request != NULL && x->state != ROUND_WAITS &&
-		    (round_same(x->request->id, id) || round_same(x->request->as, id)))
+		    (mcp_same(x->request->id, id) || mcp_same(x->request->as, id)))
 			return x;
 	return NULL;
 }
 
 /* 0: the engine is to hear it as it is. */
 static int
-on_cancelled(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
+on_cancelled(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelope *p,
     struct ats_buf *engine)
 {
 	struct ats_json_val id;
@@ -68,7 +68,7 @@ on_cancelled(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts
 	x = uses_id(r, id.raw);
 	if (x == NULL)
 		return 0;
-	if (!round_same(x->request->as, id.raw))
+	if (!mcp_same(x->request->as, id.raw))
 		return 1;		/* it is answered: ask again, it said */
 	rc = ats_buf_addf(engine, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
 	    "\"params\":{\"requestId\":%s}}\n", x->request->id);
@@ -81,10 +81,10 @@ on_cancelled(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts
 }
 
 static int
-join(struct mcp_round *x, const struct round_parts *p, const struct mcp_meta *meta)
+join(struct mcp_round *x, const struct mcp_envelope *p, const struct mcp_meta *meta)
 {
-	char *token = meta->token.p != NULL ? round_copy(meta->token) : NULL;
-	char *as = round_copy(p->id);
+	char *token = meta->token.p != NULL ? mcp_copy(meta->token) : NULL;
+	char *as = mcp_copy(p->id);
 
 	if (as == NULL || (meta->token.p != NULL && token == NULL)) {
 		free(as);
@@ -104,11 +104,11 @@ static int
 give_held(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice id, struct ats_buf *client)
 {
 	struct ats_slice line = { x->held, x->held_len };
-	char *as = round_copy(id);
-	struct round_parts p;
+	char *as = mcp_copy(id);
+	struct mcp_envelope p;
 	int rc = as != NULL ? 0 : -ATS_E_NOMEM;
 
-	if (rc == 0 && round_parts(line.p, line.n, &p))
+	if (rc == 0 && mcp_envelope_of(line, &p))
 		rc = round_splice(client, line, p.id, as);
 	free(as);
 	if (rc < 0)
@@ -119,7 +119,7 @@ give_held(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice id, struct
 
 /* What the person said, to be told the vault; what was not shown is not decided. */
 static int
-take_said(struct mcp_rounds *r, struct mcp_round *x, const struct round_parts *p,
+take_said(struct mcp_rounds *r, struct mcp_round *x, const struct mcp_envelope *p,
     const struct mcp_meta *meta, struct ats_slice said, struct ats_buf *client,
     struct round_decision *ret)
 {
@@ -158,7 +158,7 @@ is_result(const struct ats_json_val *said)
 }
 
 static int
-on_retry(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
+on_retry(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelope *p,
     const struct ats_json_val *state, struct ats_buf *client, struct round_decision *ret)
 {
 	struct ats_json_val all = { .type = ATS_JSON_END }, said = { .type = ATS_JSON_END };
@@ -196,7 +196,7 @@ on_retry(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
 	k = round_known(r, x->approval);
 	if (k != NULL && (!is_answer(&said) || strcmp(s.approval, x->shown) != 0 ||
 	    strcmp(x->shown, x->approval) != 0)) {
-		char *id = round_copy(p->id);
+		char *id = mcp_copy(p->id);
 		int rc = id != NULL ? round_ask(r, x, k, id, client) : -ATS_E_NOMEM;
 
 		free(id);
@@ -211,20 +211,21 @@ rounds_from_client(struct mcp_rounds *r, struct mcp_lines *m, const char *line, 
     struct ats_buf *client, struct ats_buf *engine, struct round_decision *ret)
 {
 	struct ats_json_val state;
-	struct round_parts p;
+	struct mcp_envelope p;
 
 	*ret = (struct round_decision){ .said = ELICIT_NOTHING };
-	if (TAILQ_EMPTY(&r->all) || ats_json_scan(line, n, NULL) < 0 || !round_parts(line, n, &p))
+	if (TAILQ_EMPTY(&r->all) || ats_json_scan(line, n, NULL) < 0 ||
+	    !mcp_envelope_of((struct ats_slice){ line, n }, &p))
 		return 0;
 	if (p.method.p == NULL || !p.versioned)
 		return 0;
 	if (p.id.p == NULL)
-		return round_is_method(&p, "notifications/cancelled") ?
+		return mcp_is_method(&p, "notifications/cancelled") ?
 		    on_cancelled(r, m, &p, engine) : 0;
 	if (uses_id(r, p.id) != NULL)
 		return refuse(client, p.id, INVALID, "id: the request of that id is not over yet",
 		    NULL);
-	if (round_is_method(&p, "tools/call") && p.params.p != NULL &&
+	if (mcp_is_method(&p, "tools/call") && p.params.p != NULL &&
 	    ats_json_get(p.params, "requestState", &state))
 		return on_retry(r, m, &p, &state, client, ret);
 	return 0;

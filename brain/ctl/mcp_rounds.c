@@ -20,7 +20,6 @@
 #include "common/fault.h"
 
 #define WAITS "ats/call.waits"
-#define ID_MAX 256u			/* bytes of an id that the engine takes for one */
 
 int
 rounds_init(struct mcp_rounds *r)
@@ -93,24 +92,6 @@ rounds_gone(struct mcp_rounds *r, const char *approval)
 		known_free(r, k);
 }
 
-char *
-round_copy(struct ats_slice s)
-{
-	char *p = ats_malloc(s.n + 1);
-
-	if (p != NULL) {
-		memcpy(p, s.p, s.n);
-		p[s.n] = '\0';
-	}
-	return p;
-}
-
-bool
-round_same(const char *s, struct ats_slice raw)
-{
-	return s != NULL && strlen(s) == raw.n && memcmp(s, raw.p, raw.n) == 0;
-}
-
 uint64_t
 round_now_ms(void)
 {
@@ -118,44 +99,6 @@ round_now_ms(void)
 }
 
 /* ---- lines ----------------------------------------------------------------------- */
-
-bool
-round_parts(const char *line, size_t n, struct round_parts *ret)
-{
-	struct ats_json_val top = ats_json_value((struct ats_slice){ line, n }), v;
-	struct ats_json_iter it;
-	struct ats_slice key;
-
-	*ret = (struct round_parts){ 0 };
-	if (top.type != ATS_JSON_OBJECT)
-		return false;
-	ats_json_iter_init(&it, top.raw);
-	while (ats_json_next(&it, &key, &v)) {
-		if (ats_json_key_is(key, "id")) {
-			if ((v.type == ATS_JSON_STRING || v.type == ATS_JSON_NUMBER) &&
-			    v.raw.n <= ID_MAX)
-				ret->id = v.raw;
-		} else if (ats_json_key_is(key, "jsonrpc")) {
-			ret->versioned = v.raw.n == 5 && memcmp(v.raw.p, "\"2.0\"", 5) == 0;
-		} else if (ats_json_key_is(key, "method")) {
-			if (v.type == ATS_JSON_STRING)
-				ret->method = (struct ats_slice){ v.raw.p + 1, v.raw.n - 2 };
-		} else if (ats_json_key_is(key, "params")) {
-			if (v.type == ATS_JSON_OBJECT)
-				ret->params = v.raw;
-		} else if (ats_json_key_is(key, "result") || ats_json_key_is(key, "error")) {
-			ret->answer = true;
-		}
-	}
-	return true;
-}
-
-bool
-round_is_method(const struct round_parts *p, const char *name)
-{
-	return p->method.p != NULL && ats_json_key_is(p->method, name);
-}
-
 int
 round_splice(struct ats_buf *out, struct ats_slice line, struct ats_slice part, const char *with)
 {
@@ -184,7 +127,6 @@ rounds_watch(struct mcp_rounds *r, struct ats_buf *engine)
 }
 
 /* ---- asking the client ------------------------------------------------------------- */
-
 static void
 write_required(struct ats_json_w *w, const char *id, const char *text, const char *state)
 {
@@ -290,14 +232,13 @@ rounds_approval(struct mcp_rounds *r, const struct approval *a, struct ats_buf *
 }
 
 /* ---- from the engine ----------------------------------------------------------------- */
-
 struct mcp_round *
 round_of(const struct mcp_rounds *r, struct ats_slice id)
 {
 	struct mcp_round *x;
 
 	TAILQ_FOREACH(x, &r->all, link)
-		if (x->request != NULL && round_same(x->request->id, id))
+		if (x->request != NULL && mcp_same(x->request->id, id))
 			return x;
 	return NULL;
 }
@@ -321,18 +262,19 @@ begin(struct mcp_rounds *r, struct mcp_request *request, struct mcp_round **ret)
 {
 	struct mcp_round *x;
 	struct mcp_meta meta;
-	struct round_parts p;
+	struct mcp_envelope p;
 
 	drop_late(r);
 	*ret = NULL;
-	if (r->n >= ROUNDS_MAX || !round_parts(request->line, request->len, &p))
+	if (r->n >= ROUNDS_MAX ||
+	    !mcp_envelope_of((struct ats_slice){ request->line, request->len }, &p))
 		return 0;
 	x = ats_calloc(1, sizeof(*x));
 	if (x == NULL)
 		return -ATS_E_NOMEM;
 	mcp_meta_read(p.params, &meta);
 	state_digest(p.params, x->digest);
-	x->token = meta.token.p != NULL ? round_copy(meta.token) : NULL;
+	x->token = meta.token.p != NULL ? mcp_copy(meta.token) : NULL;
 	if (x->digest[0] == '\0' || (meta.token.p != NULL && x->token == NULL)) {
 		free(x->token);
 		free(x);
@@ -347,7 +289,7 @@ begin(struct mcp_rounds *r, struct mcp_request *request, struct mcp_round **ret)
 }
 
 static int
-on_waits(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
+on_waits(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelope *p,
     struct ats_buf *client)
 {
 	struct ats_json_val id, approval;
@@ -375,7 +317,7 @@ on_waits(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
 
 /* A token is one of a request that waits: the first is over when the second comes. */
 static int
-on_progress(struct mcp_rounds *r, const struct round_parts *p, struct ats_slice line,
+on_progress(struct mcp_rounds *r, const struct mcp_envelope *p, struct ats_slice line,
     struct ats_buf *client)
 {
 	struct ats_json_val token;
@@ -385,7 +327,7 @@ on_progress(struct mcp_rounds *r, const struct round_parts *p, struct ats_slice 
 		return 0;
 	TAILQ_FOREACH(x, &r->all, link) {
 		if (x->request == NULL || x->state == ROUND_WAITS ||
-		    !round_same(x->token, token.raw))
+		    !mcp_same(x->token, token.raw))
 			continue;
 		if (x->state == ROUND_JOINED && x->new_token != NULL &&
 		    round_splice(client, line, token.raw, x->new_token) < 0)
@@ -400,7 +342,7 @@ static int
 hold(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice line)
 {
 	struct mcp_round *y, *next;
-	char *held = round_copy(line);
+	char *held = mcp_copy(line);
 
 	if (held == NULL)
 		return -ATS_E_NOMEM;
@@ -416,7 +358,7 @@ hold(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice line)
 }
 
 static int
-on_answer(struct mcp_rounds *r, struct mcp_lines *m, const struct round_parts *p,
+on_answer(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelope *p,
     struct ats_slice line, struct ats_buf *client)
 {
 	struct mcp_round *x = round_of(r, p->id);
@@ -446,7 +388,7 @@ int
 rounds_from_engine(struct mcp_rounds *r, struct mcp_lines *m, struct ats_slice line,
     struct ats_buf *client)
 {
-	struct round_parts p;
+	struct mcp_envelope p;
 
 	/* Most lines need no look: their heads tell. */
 	if (TAILQ_EMPTY(&r->all) && (!r->watches ||
@@ -454,13 +396,12 @@ rounds_from_engine(struct mcp_rounds *r, struct mcp_lines *m, struct ats_slice l
 		return 0;
 	if (ats_json_scan(line.p, line.n, NULL) < 0)
 		return -ATS_E_PROTO;
-	if (!round_parts(line.p, line.n, &p))
+	if (!mcp_envelope_of(line, &p))
 		return 0;
-	if (round_is_method(&p, WAITS))
+	if (mcp_is_method(&p, WAITS))
 		return on_waits(r, m, &p, client);
-	if (round_is_method(&p, "notifications/progress"))
+	if (mcp_is_method(&p, "notifications/progress"))
 		return on_progress(r, &p, line, client);
 	return p.method.p == NULL && p.id.p != NULL && p.answer ?
 	    on_answer(r, m, &p, line, client) : 0;
 }
-

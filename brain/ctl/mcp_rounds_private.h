@@ -4,6 +4,7 @@
 #ifndef ATS_CTL_MCP_ROUNDS_PRIVATE_H
 #define ATS_CTL_MCP_ROUNDS_PRIVATE_H
 
+#include "brain/ctl/mcp_envelope.h"
 #include "brain/ctl/mcp_rounds.h"
 
 #define ROUND_DIALOG "approval"		/* the key of the one dialog in a result */
@@ -42,17 +43,6 @@ ATS_NODISCARD int round_ask_if_due(struct mcp_rounds *r, struct mcp_round *x,
     struct ats_buf *client);
 uint64_t round_now_ms(void);		/* since 1970 */
 
-/* What of a line matters here; slices are in it. */
-struct round_parts {
-	struct ats_slice id, method, params;
-	bool answer;			/* has result or error */
-	bool versioned;			/* as JSON-RPC 2.0 */
-};
-/* Of a line that was scanned. False: not one object. */
-bool round_parts(const char *line, size_t n, struct round_parts *ret);
-bool round_is_method(const struct round_parts *p, const char *name);
-char *round_copy(struct ats_slice s);	/* with a NUL; NULL without memory */
-bool round_same(const char *s, struct ats_slice raw);	/* s may be NULL */
 /* Appends line, and a newline, with other bytes in the place of part, which is in it. */
 ATS_NODISCARD int round_splice(struct ats_buf *out, struct ats_slice line, struct ats_slice part,
     const char *with);

@@ -36,7 +36,8 @@ AIM_record := hands/front/record.c hands/front/calls_move.c hands/front/shell_mo
 AIM_regex := hands/match/regex.c hands/match/regex_syntax.c hands/match/regex_escape.c \
 	hands/match/regex_class.c hands/match/regex_words.c hands/match/literal.c
 AIM_relaydir := proto/relaydir.c proto/specs.c
-AIM_rounds := brain/ctl/mcp_rounds.c brain/ctl/mcp_retry.c brain/ctl/mcp_state.c brain/ctl/mcp_meta.c
+AIM_rounds := brain/ctl/mcp_rounds.c brain/ctl/mcp_retry.c brain/ctl/mcp_state.c brain/ctl/mcp_meta.c \
+	brain/ctl/mcp_envelope.c
 AIM_shim := hands/shim/rpc.c hands/shim/methods.c hands/shim/calls.c
 AIM_text := hands/fs/text.c hands/tools/read_lines.c
 AIM_toolinput := proto/msg.c proto/msg_wrong.c proto/msg_encode.c proto/tools.c
