@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * First process of the box. Its input is the launcher's plan, signals and the ends of its
- * children. */
+ * First process of the box: builds it, has its roles started, and looks after them. Its input is
+ * the launcher's plan, signals and the ends of its children. */
 #include "hands/init/init_private.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,21 +20,17 @@
 #include "common/confine/landlock.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/tree.h"
 #include "hands/confine/apply.h"
 #include "hands/confine/ns.h"
-#include "hands/confine/vector.h"
 #include "hands/confine/view.h"
 #include "hands/init/next.h"
 #include "hands/init/roles.h"
-#include "hands/init/start.h"
-#include "common/tree.h"
 
 #define RESTARTS_MAX 5		/* of zygotes, within */
 #define RESTARTS_MS 10000
 #define END_MS 3000		/* for front to end in order */
 #define TICK_MS 1000
-
-static const char *const profile_names[ZYGOTES] = { "read", "write", "shell" };
 
 /* ---- building -------------------------------------------------------------------- */
 /* Entering waits for the kernel (RCU), some 5 ms for each of cgroup v1's hierarchies, and
@@ -114,167 +107,6 @@ tell_launcher(struct init *in, bool ok, const struct ats_err *err)
 	(void)close(in->plan->status);
 }
 
-/* ---- roles ----------------------------------------------------------------------- */
-static int
-zygote_socket(int *ret_front, int *ret_zygote)
-{
-	int pair[2];
-
-	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
-		return -ATS_E_SYS;
-	*ret_front = pair[0];
-	*ret_zygote = pair[1];
-	return 0;
-}
-
-/* sock is borrowed. */
-static int
-start_zygote(struct init *in, unsigned profile, int sock)
-{
-	char word[4096 + 128 + BUDGET_WORD];
-	const struct hands_options *o = in->plan->options;
-	const struct cgroups *g = in->plan->groups;
-	size_t nenv = profile == ATS_PROFILE_SHELL ? o->nenv : 0;
-	char number[16];
-	const char *argv[9 + OPTIONS_ENV_MAX + OPTIONS_DENY_MAX] = { "ats-hands", ROLE_ZYGOTE,
-		profile_names[profile], word, in->box.workspace, in->box.git_dir,
-		in->box.hands, number };
-	const struct start_plan p = { .box = &in->box,
-		.profile = (enum ats_profile)profile,
-		.exe = in->plan->exe,
-		.argv = argv,
-		.fds = { { sock, ZYGOTE_FD_FRONT }, { g != NULL ? g->oom : -1, ZYGOTE_FD_OOM },
-		    { g != NULL ? g->forks : -1, ZYGOTE_FD_FORKS } },
-		.nfds = profile == ATS_PROFILE_SHELL ? 3 : 1 };
-	pid_t pid;
-
-	(void)snprintf(number, sizeof number, "%zu", nenv);
-	memcpy(argv + 8, o->env, nenv * sizeof o->env[0]);
-	memcpy(argv + 8 + nenv, o->deny, o->ndeny * sizeof o->deny[0]);
-	if (box_to_word(&in->box, word, sizeof word) < 0 || (pid = start_role(&p)) < 0)
-		return -ATS_E_SYS;
-	in->zygotes[profile] = pid;
-	return 0;
-}
-
-static pid_t
-run_front(struct init *in, int exe, const int *socks, int upgrade, const char *confinement,
-    int *ret_sock)
-{
-	const struct hands_options *o = in->plan->options;
-	bool first = upgrade < 0;
-	char background[32], peers[32], number[16];
-	const char *argv[32 + 2 * OPTIONS_ENV_MAX] = { "ats-hands", ROLE_FRONT,
-		"--sandbox", o->sandbox, "--workspace", in->box.workspace, "--home",
-		in->box.home, "--retention", o->retention_s, "--confinement",
-		confinement, "--background", background, "--heartbeat", o->heartbeat_s,
-		"--tools", in->box.tools, "--peers", peers, "--number", number, "--init",
-		ATS_VERSION };
-	struct start_plan p = { .box = &in->box, .profile = ATS_PROFILE_FRONT,
-		.exe = exe, .argv = argv, .nfds = 11,
-		.await_exec = in->plan->groups != NULL };
-	size_t n = 24;
-	pid_t pid;
-	int pair[2];
-
-	if (o->listens || o->connects) {
-		argv[n++] = o->connects ? "--connect" : "--listen";
-		argv[n++] = o->connects ? o->connect.text : o->listen.text;
-	}
-
-	if (in->box.hands[0] != '\0') {
-		argv[n++] = "--hands";
-		argv[n++] = in->box.hands;
-	}
-	(void)snprintf(peers, sizeof peers, "%u,%u", in->box.worker_uid, in->plan->uid);
-	(void)snprintf(background, sizeof background, "%u,%u",
-	    (unsigned)in->box.budget.background_jobs,
-	    (unsigned)in->box.budget.background_life_s);
-	for (size_t i = 0; i < o->nenv; i++) {
-		argv[n++] = "--env";
-		argv[n++] = o->env[i];
-	}
-	(void)snprintf(number, sizeof(number), "%u", in->fronts + 1);
-	if (ats_fd_socketpair(SOCK_SEQPACKET, pair) < 0)
-		return -ATS_E_SYS;
-	p.fds[0] = (struct start_fd){ first ? in->plan->link : -1, FRONT_FD_LINK };
-	p.fds[1] = (struct start_fd){ in->plan->listen, FRONT_FD_LISTEN };
-	for (int i = 0; i < ZYGOTES; i++)
-		p.fds[2 + i] = (struct start_fd){ socks == NULL ? -1 : socks[i],
-			FRONT_FD_READ + i };
-	p.fds[5] = (struct start_fd){ in->spill, FRONT_FD_SPILL };
-	p.fds[6] = (struct start_fd){ pair[1], FRONT_FD_INIT };
-	p.fds[7] = (struct start_fd){ first ? in->plan->key : -1, FRONT_FD_KEY };
-	p.fds[8] = (struct start_fd){ in->tools, FRONT_FD_TOOLS };
-	p.fds[9] = (struct start_fd){ in->plan->relay, FRONT_FD_RELAY };
-	p.fds[10] = (struct start_fd){ upgrade, FRONT_FD_UPGRADE };
-	pid = start_role(&p);
-	(void)close(pair[1]);
-	if (pid < 0) {
-		(void)close(pair[0]);
-		return -ATS_E_SYS;
-	}
-	in->fronts++;
-	*ret_sock = pair[0];
-	return pid;
-}
-
-pid_t
-init_start_front(struct init *in, int exe, const int socks[ZYGOTES], int upgrade,
-    int *ret_sock)
-{
-	struct ats_buf vector = { 0 };
-	pid_t pid = -ATS_E_NOMEM;
-
-	ats_buf_init(&vector, 8192);
-	if (vector_make(&in->box, NULL, FILTER_SHELL, NULL, &vector) == 0)
-		pid = run_front(in, exe, socks, upgrade, vector.data, ret_sock);
-	ats_buf_done(&vector);
-	return pid;
-}
-
-/* Init and what it starts from here on have the base filter for ever. */
-static int
-load_base(struct ats_err *err)
-{
-	int rc = ats_caps_no_new_privs(err);
-
-	return rc < 0 ? rc : filter_install(FILTER_BASE, err);
-}
-
-/* The zygotes' sockets exist before the zygotes do, so that front need not wait for them.
- */
-static int
-start_greeter(struct init *in, struct ats_err *err)
-{
-	int front_socks[ZYGOTES], rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < ZYGOTES; i++)
-		rc = zygote_socket(&front_socks[i], &in->socks[i]);
-	if (rc == 0)
-		in->front = init_start_front(in, in->plan->exe, front_socks, -1, &in->front_sock);
-	if (rc < 0 || in->front < 0)
-		return ats_err_set(err, ATS_E_SYS, "start of front");
-	if (in->plan->key >= 0)
-		(void)close(in->plan->key);	/* nobody else has it */
-	for (unsigned i = 0; i < ZYGOTES; i++)
-		(void)close(front_socks[i]);
-	return 0;
-}
-
-static int
-start_zygotes(struct init *in, struct ats_err *err)
-{
-	int rc = load_base(err);
-
-	for (unsigned i = 0; rc == 0 && i < ZYGOTES; i++) {
-		if (start_zygote(in, i, in->socks[i]) < 0)
-			rc = ats_err_set(err, ATS_E_SYS, "start of a zygote");
-		(void)close(in->socks[i]);
-	}
-	return rc;
-}
-
 static int
 start_all(struct init *in, struct ats_err *err)
 {
@@ -282,14 +114,14 @@ start_all(struct init *in, struct ats_err *err)
 	int rc = settle(in, err);
 
 	if (rc == 0 && early)
-		rc = start_greeter(in, err);
+		rc = init_start_greeter(in, err);
 	enter_groups(in);
 	if (rc == 0)
 		rc = build(in, err);
 	if (rc == 0 && !early && !in->plan->probe)
-		rc = start_greeter(in, err);
+		rc = init_start_greeter(in, err);
 	if (rc == 0 && !in->plan->probe)
-		rc = start_zygotes(in, err);
+		rc = init_start_zygotes(in, err);
 	return rc;
 }
 
@@ -326,13 +158,13 @@ restart_zygote(struct init *in, unsigned profile, int status)
 		return;
 	}
 	ats_log(ATS_LOG_WARN, "a zygote ended", "profile=%s status=%d",
-	    profile_names[profile], exit_code(status));
+	    init_profile_names[profile], exit_code(status));
 	if (now - in->restarts_since_ms > RESTARTS_MS) {
 		in->restarts_since_ms = now;
 		in->restarts = 0;
 	}
-	if (++in->restarts > RESTARTS_MAX || zygote_socket(&theirs, &ours) < 0 ||
-	    start_zygote(in, profile, ours) < 0) {
+	if (++in->restarts > RESTARTS_MAX || init_zygote_socket(&theirs, &ours) < 0 ||
+	    init_start_zygote(in, profile, ours) < 0) {
 		ats_log(ATS_LOG_ERROR, "zygotes cannot be kept alive", NULL);
 		end(in, 1);
 	}
