@@ -33,7 +33,6 @@ struct gateway_tool {
 	size_t nfiles;
 	char *files[ATS_GATEWAY_FILES_MAX];	/* owned: arguments that are paths of files */
 };
-TAILQ_HEAD(gateway_tool_list, gateway_tool);
 
 /* ---- the list (gateway_tools.c) ------------------------------------------------------ */
 struct gateways *gateways_new(struct engine *e);
@@ -58,13 +57,8 @@ void gateways_want(struct gateways *g);
 bool gateways_pending(const struct gateways *g);	/* one of them has not answered yet */
 void gateways_too_late(struct gateways *g);	/* nobody waits for those any more */
 bool gateways_all_told(const struct gateways *g);	/* nor is one asked still */
-/* Why the gateway that is called name[n] has no tools, as a clause for who called one. */
-void gateways_why_none(const struct gateways *g, const char *name, size_t n, char *out,
-    size_t size);
 /* Appends an entry of tools/list, or with_limit of control.tools. */
 void gateway_tool_write(struct ats_json_w *w, const struct gateway_tool *t, bool with_limit);
-/* The members of each gateway for people: "gateways". */
-void gateways_write(struct ats_json_w *w, const struct gateways *g);
 /* One reference more, or less. A tool that only the journal names has no JSON. */
 struct gateway_tool *gateway_tool_hold(struct gateway_tool *t);
 struct gateway_tool *gateway_tool_named(const char *name);	/* NULL without memory */
@@ -73,8 +67,6 @@ void gateway_tool_let_go(struct gateway_tool *t);		/* NULL is fine */
  * -ATS_E_FIELD with a text for the model. */
 ATS_NODISCARD int gateway_tool_check(const struct gateway_tool *t, struct ats_slice args,
     struct ats_err *err);
-/* Sends control.tools to a sandbox that is ready, if there is something new to say. */
-void gateways_tell_box(struct gateways *g, struct sandbox *box);
 
 /* ---- calls (gateway_call.c) ---------------------------------------------------------- */
 /* How far the vault is with a call. */
@@ -135,11 +127,6 @@ void gateway_ack(struct call *c);
 void gateway_lost(struct engine *e, const char *gateway, uint64_t generation);
 /* The vault is gone, and this engine will be: what is known of each call goes into the journal. */
 void gateway_vault_gone(struct engine *e);
-/* How a call stands: "asked", "waiting" or "running". */
-const char *gateway_state_name(const struct call *c);
-/* Calls of this uid that wait for a person; of all. */
-size_t gateway_waiting(const struct engine *e, uint64_t uid);
-size_t gateway_waiting_all(const struct engine *e);
 
 /* ---- files of arguments (gateway_files.c) -------------------------------------------------- */
 /* Reads those that a call of c->gateway names, in its session's sandbox, as Read would. False:
@@ -167,35 +154,18 @@ ATS_NODISCARD int gateway_on_result(struct engine *e, const char *gateway,
 ATS_NODISCARD int gateway_on_progress(struct engine *e, const char *gateway,
     const struct ats_msg_EVENT_PROGRESS *m, const struct ats_frame *f, struct ats_err *err);
 
-/* ---- private to gateway*.c ------------------------------------------------------------- */
-bool gateway_is_gateway(const char *name);	/* a gateway may have that name */
-/* A tool of what the vault tells of it, with one reference; NULL and a reason otherwise. */
-struct gateway_tool *gateway_tool_new(const char *gateway, const char *tool, const char *json,
-    uint64_t flags, struct ats_err *err);
-struct asked *gateway_asked_new(struct call *c);	/* c->asked; NULL without memory */
-void gateway_forget_early(struct asked *a);
-/* Tells the vault what is owed to it, now or later. Its call may be gone after it. */
-void gateway_tell(struct asked *a);
-void gateway_deadline(struct call *c, uint64_t ms);	/* 0: none */
-
-struct gateway {
-	TAILQ_ENTRY(gateway) link;
-	char name[ATS_GATEWAY_NAME_MAX + 1];
-	struct gateway_tool_list tools, coming;
-	size_t ntools, ncoming, nrefused;	/* coming, and those of it that were left out */
-	int code;				/* why there are no tools; 0 */
-	char text[256];
-	bool wanted;				/* GATEWAY_LIST was sent, and nothing came since */
-	bool late;				/* and that for too long */
-};
-struct gateways {
-	struct engine *e;
-	struct ats_map *by_name;		/* GATEWAY__TOOL -> struct gateway_tool */
-	TAILQ_HEAD(, gateway) all;
-	TAILQ_HEAD(, gateway_link) links;
-	TAILQ_HEAD(, asked) owed;		/* calls of which the vault must hear */
-	TAILQ_HEAD(, gateway_files) reading;	/* those whose files it must get */
-	size_t json_sum, early_bytes;
-};
+/* ---- what is shown of them (gateway_shown.c) ------------------------------------------ */
+/* Why the gateway that is called name[n] has no tools, as a clause for who called one. */
+void gateways_why_none(const struct gateways *g, const char *name, size_t n, char *out,
+    size_t size);
+/* The members of each gateway for people: "gateways". */
+void gateways_write(struct ats_json_w *w, const struct gateways *g);
+/* How a call stands: "asked", "waiting" or "running". */
+const char *gateway_state_name(const struct call *c);
+/* Calls of this uid that wait for a person; of all. */
+size_t gateway_waiting(const struct engine *e, uint64_t uid);
+size_t gateway_waiting_all(const struct engine *e);
+/* Sends control.tools to a sandbox that is ready, if there is something new to say. */
+void gateways_tell_box(struct gateways *g, struct sandbox *box);
 
 #endif

@@ -3,9 +3,8 @@
  * Calls that the vault is asked about: those of a gateway's tool, and those of the sandbox's
  * tools that a person decides about. Runs in the engine; arguments are a client's, or a
  * sandbox's. */
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,13 +4,12 @@
  * engine before this one had open. Runs in the engine. The vault is trusted, a result is a
  * gateway's. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 #include "brain/engine/observe.h"
 #include "brain/engine/hooks.h"
 #include "brain/engine/sessions.h"
@@ -24,7 +23,6 @@
 #define EARLY_MAX (16u << 20)	/* results held until GATEWAY_STATE comes, of all calls */
 
 /* ---- what became of it ------------------------------------------------------------------- */
-
 /* It takes part again. */
 static void
 adopt(struct call *c)
@@ -294,7 +292,6 @@ gateway_vault_gone(struct engine *e)
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
-
 /* The vault's word that it runs is on another socket, and may be read after this. */
 static int
 hold_early(struct call *c, const struct outcome *o, struct ats_err *err)
@@ -373,7 +370,6 @@ gateway_ack(struct call *c)
 }
 
 /* ---- after a restart of the engine ----------------------------------------------------------- */
-
 int
 gateway_resume_asked(struct call *c)
 {
@@ -408,44 +404,4 @@ gateway_resume_settle(struct calls *t)
 		else
 			call_resumed_lost(c);
 	}
-}
-
-/* ---- for people ----------------------------------------------------------------------- */
-
-const char *
-gateway_state_name(const struct call *c)
-{
-	static const char *const names[] = { [ASKED_DUE] = "asked", [ASKED_TOLD] = "asked",
-		[ASKED_WAITS] = "waiting", [ASKED_STARTED] = "running" };
-
-	return c->asked == NULL ? "asked" : names[c->asked->state];
-}
-
-static bool
-waits(const struct call *c)
-{
-	return c->asked != NULL && c->asked->state == ASKED_WAITS && !c->abandoned &&
-	    c->session != NULL;
-}
-
-size_t
-gateway_waiting(const struct engine *e, uint64_t uid)
-{
-	const struct call *c;
-	size_t pos = 0, n = 0;
-
-	while ((c = calls_each(e->calls, &pos)) != NULL)
-		n += waits(c) && c->session->uid == uid;
-	return n;
-}
-
-size_t
-gateway_waiting_all(const struct engine *e)
-{
-	const struct call *c;
-	size_t pos = 0, n = 0;
-
-	while ((c = calls_each(e->calls, &pos)) != NULL)
-		n += waits(c);
-	return n;
 }

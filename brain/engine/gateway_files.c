@@ -14,7 +14,7 @@
 
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 #include "brain/engine/sessions.h"
 #include "common/fd.h"
 #include "common/json.h"

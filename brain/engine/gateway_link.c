@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "brain/engine/engine.h"
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 #include "brain/engine/vault_link.h"
 #include "common/chan.h"
 #include "common/log.h"

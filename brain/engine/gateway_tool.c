@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 #include "common/json.h"
 #include "common/log.h"
 

@@ -4,7 +4,7 @@
  * name, the JSON, behind a NUL arguments. What is taken is written as one line of JSON, also
  * inside of what stands around it on its way to a sandbox, and its name is one that clients
  * take. */
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 #include "common/json.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an upstream says of its tools, and what their schemas require of arguments. */
-#include "brain/engine/gateway.h"
+#include "brain/engine/gateway_private.h"
 
 #include "common/json.h"
 #include "tests/lib/unit.h"
