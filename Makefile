@@ -151,7 +151,7 @@ CTL := main commands data options output render run query start ask door session
 	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version health \
 	relay_calls relay_confine relay_dir relay_door relay_serve cmd_top cmd_metrics top_screen
 GATEWAY := main kinds vault_link orders results result mask encode address confine fetch fetch_request fetch_redirect fetch_loop renewal \
-	kind_http http_answer kind_command program program_env kind_mcp mcp_requests mcp_message mcp_tools mcp_content \
+	kind_http http_answer kind_command program program_env kind_mcp mcp_answers mcp_requests mcp_message mcp_tools mcp_content \
 	mcp_stdio mcp_http sse
 GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) $(CHILD_O) \
 	common/secret.o proto/brain.o $(GATEWAY:%=brain/gateway/%.o)

@@ -5,14 +5,12 @@
  * for its tools, given calls, and started again when it ends. */
 #include <event2/event.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "brain/gateway/gateway.h"
 #include "brain/gateway/mask.h"
 #include "brain/gateway/mcp.h"
-#include "brain/gateway/mcp_content.h"
 #include "brain/gateway/orders.h"
 #include "brain/gateway/vault_link.h"
 #include "common/clock.h"
@@ -23,15 +21,13 @@
 #define BACKOFF_MOST_MS 60000
 #define WAIT_FOR_MS 5000		/* a call waits for the next start, if it comes so soon */
 #define STEADY_US 60000000		/* after which an end is the first one again */
-#define SAID_MAX 700u			/* of an error's text */
-#define RELIST_MS 500			/* changes of the list are looked at together */
 #define REQUESTS_MAX (ORDERS_MAX + 8)
 
 static void start_server(struct mcp *m);
 
 /* ---- ends ------------------------------------------------------------------------ */
-static void
-fail_call(struct mcp_asked *a, bool began, int code, const char *why)
+void
+mcp_fail_call(struct mcp_asked *a, bool began, int code, const char *why)
 {
 	struct order *o = a->o;
 	struct result r;
@@ -55,18 +51,18 @@ fail_all(struct mcp *m, const char *why, bool waiting_too)
 	for (size_t i = 0; (a = ats_map_each(m->asked, &i)) != NULL;) {
 		(void)ats_map_del(m->asked, a->id);
 		if (a->what == MCP_CALL)
-			fail_call(a, true, ATS_E_EOF, why);
+			mcp_fail_call(a, true, ATS_E_EOF, why);
 		else
 			free(a);
 	}
 	while (waiting_too && (a = m->waiting) != NULL) {
 		m->waiting = a->next;
-		fail_call(a, false, ATS_E_NOT_STARTED, why);
+		mcp_fail_call(a, false, ATS_E_NOT_STARTED, why);
 	}
 }
 
-static void
-set_timer(struct event *ev, uint64_t ms)
+void
+mcp_set_timer(struct event *ev, uint64_t ms)
 {
 	struct timeval tv = ats_timeval_ms(ms);
 
@@ -98,7 +94,7 @@ mcp_on_down(struct mcp *m, const char *why)
 	if (!m->was_up)
 		vault_link_ready(m->g->vault, ATS_E_UPSTREAM, why);
 	else
-		set_timer(m->timer, m->backoff_ms);
+		mcp_set_timer(m->timer, m->backoff_ms);
 }
 
 void
@@ -109,203 +105,11 @@ mcp_on_lost(struct mcp *m, uint64_t id, const char *why)
 	if (a == NULL)
 		return;
 	if (a->what == MCP_CALL) {
-		fail_call(a, true, ATS_E_UPSTREAM, why);
+		mcp_fail_call(a, true, ATS_E_UPSTREAM, why);
 		return;
 	}
 	free(a);
 	mcp_on_down(m, why);
-}
-
-/* ---- answers --------------------------------------------------------------------- */
-static void
-next_list(struct mcp *m)
-{
-	struct ats_err err = { 0 };
-
-	m->list_again = false;
-	m->pages = 0;
-	m->listing = mcp_tools_new();
-	if (m->listing == NULL || mcp_ask_list(m, NULL, &err) < 0)
-		mcp_on_down(m, err.text[0] != '\0' ? err.text : "out of memory");
-}
-
-static void
-send_waiting(struct mcp *m)
-{
-	struct ats_err err = { 0 };
-	struct mcp_asked *a;
-
-	while (m->state == MCP_UP && (a = m->waiting) != NULL) {
-		m->waiting = a->next;
-		if (mcp_ask_call(m, a, &err) < 0)
-			fail_call(a, false, err.code, err.text);
-	}
-}
-
-/* Descriptions go to agents as results do. */
-static int
-tell_tool(struct mcp *m, const struct mcp_tool *t)
-{
-	struct ats_buf json ATS_CLEANUP_BUF = { 0 };
-	size_t n = strlen(t->json);
-	int rc;
-
-	ats_buf_init(&json, n + 1);
-	rc = mask_apply(m->g->mask, t->json, n, &json);
-	if (rc == 0)		/* in a number it would be none any more */
-		rc = ats_json_scan(json.data, json.len, NULL);
-	return rc < 0 ? rc : vault_link_tools_add(m->g->vault, t->flags, t->name, json.data);
-}
-
-static void
-on_listed(struct mcp *m)
-{
-	int rc;
-
-	mcp_tools_free(m->tools);
-	m->tools = m->listing;
-	m->listing = NULL;
-	vault_link_tools_begin(m->g->vault);
-	for (size_t i = 0; i < m->tools->n; i++)
-		if ((rc = tell_tool(m, &m->tools->v[i])) < 0)
-			ats_log(ATS_LOG_ERROR, "a tool is left out", "code=%s", ats_err_name(-rc));
-	vault_link_tools_end(m->g->vault);
-	if (m->state == MCP_STARTING) {
-		(void)event_del(m->timer);
-		m->state = MCP_UP;
-		m->up_us = ats_clock_us();
-		if (!m->was_up)
-			vault_link_ready(m->g->vault, 0, "");
-		m->was_up = true;
-	}
-	if (m->list_again)
-		set_timer(m->relist, RELIST_MS);
-	send_waiting(m);
-}
-
-static void
-on_page(struct mcp *m, struct ats_slice result)
-{
-	struct ats_err err = { 0 };
-	char *cursor = NULL;
-	int rc;
-
-	if (m->listing == NULL)
-		return;
-	rc = mcp_tools_page(m->listing, &m->g->conf, result, &cursor);
-	if (rc == 0 && cursor != NULL && ++m->pages < MCP_PAGES_MAX &&
-	    m->listing->n < ATS_GW_TOOLS_MAX)
-		rc = mcp_ask_list(m, cursor, &err);
-	else if (rc == 0)
-		on_listed(m);
-	free(cursor);
-	if (rc < 0)
-		mcp_on_down(m, err.text[0] != '\0' ? err.text : "its list of tools is none");
-}
-
-static void
-on_initialized(struct mcp *m, struct ats_slice result)
-{
-	static const char *const known[] = { MCP_NEWEST, "2025-06-18", "2025-03-26", "2024-11-05" };
-	struct ats_json_val caps, tools;
-
-	for (size_t i = 0; i < ATS_ARRAY_LEN(known); i++)
-		if (ats_json_member_is(result, "protocolVersion", known[i]))
-			(void)snprintf(m->version, sizeof(m->version), "%s", known[i]);
-	if (m->version[0] == '\0') {
-		mcp_on_down(m, "it speaks no version of MCP that is known here (2024-11-05 to "
-		    MCP_NEWEST ")");
-		return;
-	}
-	mcp_notify(m, "notifications/initialized");
-	if (m->state == MCP_DOWN)
-		return;
-	if (m->transport->ready != NULL)
-		m->transport->ready(m);
-	if (ats_json_get(result, "capabilities", &caps) && caps.type == ATS_JSON_OBJECT &&
-	    ats_json_get(caps.raw, "tools", &tools)) {
-		next_list(m);
-		return;
-	}
-	m->listing = mcp_tools_new();
-	if (m->listing == NULL)
-		mcp_on_down(m, "out of memory");
-	else
-		on_listed(m);
-}
-
-static void
-on_called(struct mcp *m, struct mcp_asked *a, struct ats_slice result)
-{
-	struct order *o = a->o;
-	struct result r;
-	int rc;
-
-	free(a);
-	result_init(&r, m->g->mask);
-	rc = mcp_content(&r, m->g->conf.name, result);
-	if (rc < 0)
-		result_fail(&r, rc == -ATS_E_FIELD ? ATS_E_UPSTREAM : -rc, rc == -ATS_E_FIELD ?
-		    "%s answered, but not with a result as MCP has it" :
-		    "%s answered, but there is no memory for it", o->whole);
-	order_end(o, &r);
-}
-
-static void
-on_error(struct mcp *m, struct mcp_asked *a, struct ats_slice error)
-{
-	struct ats_json_val code, text;
-	char *whole = ats_json_get(error, "message", &text) ? ats_json_dup_str(&text) : NULL;
-	struct ats_buf said ATS_CLEANUP_BUF = { 0 };
-	int64_t n = 0;
-	enum mcp_what what = a->what;
-	struct order *o = a->o;
-
-	if (ats_json_get(error, "code", &code) && ats_json_to_i64(&code, &n) < 0)
-		n = 0;
-	free(a);
-	ats_buf_init(&said, SAID_MAX);
-	if (whole != NULL && mask_cut(m->g->mask, whole, strlen(whole), SAID_MAX, &said) < 0)
-		ats_buf_reset(&said);
-	free(whole);
-	if (what == MCP_CALL)
-		order_fail(o, ATS_E_UPSTREAM,
-		    "%s: the server answered with error %" PRId64 ": %s", o->whole, n,
-		    said.len > 0 ? said.data : "");
-	else
-		mcp_on_down(m, said.len > 0 ? said.data : "it answers with an error");
-}
-
-void
-mcp_on_answer(struct mcp *m, struct mcp_asked *a, struct ats_slice message)
-{
-	struct ats_json_val v;
-	enum mcp_what what = a->what;
-
-	if (ats_json_get(message, "error", &v) && v.type == ATS_JSON_OBJECT) {
-		on_error(m, a, v.raw);
-		return;
-	}
-	if (!ats_json_get(message, "result", &v))
-		v.raw = (struct ats_slice){ "{}", 2 };
-	if (what == MCP_CALL) {
-		on_called(m, a, v.raw);
-		return;
-	}
-	free(a);
-	if (what == MCP_INITIALIZE)
-		on_initialized(m, v.raw);
-	else
-		on_page(m, v.raw);
-}
-
-void
-mcp_on_list_changed(struct mcp *m)
-{
-	if (m->listing != NULL)
-		m->list_again = true;
-	else if (m->state == MCP_UP && !event_pending(m->relist, EV_TIMEOUT, NULL))
-		set_timer(m->relist, RELIST_MS);
 }
 
 /* ---- the server's life ----------------------------------------------------------- */
@@ -317,7 +121,7 @@ on_relist(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (m->state == MCP_UP && m->listing == NULL)
-		next_list(m);
+		mcp_next_list(m);
 }
 
 static void
@@ -341,7 +145,7 @@ start_server(struct mcp *m)
 	m->state = MCP_STARTING;
 	m->version[0] = '\0';
 	m->junk = 0;
-	set_timer(m->timer, MCP_START_S * 1000);
+	mcp_set_timer(m->timer, MCP_START_S * 1000);
 	if (m->transport->begin(m, &err) < 0 || mcp_ask_initialize(m, &err) < 0)
 		mcp_on_down(m, err.text);
 }

@@ -78,7 +78,12 @@ ATS_NODISCARD int mcp_ask_initialize(struct mcp *m, struct ats_err *err);
 ATS_NODISCARD int mcp_ask_list(struct mcp *m, const char *cursor, struct ats_err *err);
 /* a stays the caller's where it fails. */
 ATS_NODISCARD int mcp_ask_call(struct mcp *m, struct mcp_asked *a, struct ats_err *err);
+/* kind_mcp.c: a call ends without an answer; a is freed. began: it may have taken effect. */
+void mcp_fail_call(struct mcp_asked *a, bool began, int code, const char *why);
+void mcp_set_timer(struct event *ev, uint64_t ms);
+/* mcp_answers.c: an answer to a, which it frees; m may be down after it. */
 void mcp_on_answer(struct mcp *m, struct mcp_asked *a, struct ats_slice message);
 void mcp_on_list_changed(struct mcp *m);
+void mcp_next_list(struct mcp *m);	/* asks for its tools from the first page on */
 
 #endif
