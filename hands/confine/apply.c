@@ -366,13 +366,10 @@ confine_prepare(struct confine *c, const struct box *b, enum ats_profile profile
 static int
 confine_daemon(const struct ats_landlock_rules *rules, enum filter f, struct ats_err *err)
 {
-	int set = -1, rc = ats_confine_daemon(0, err);
+	int rc = ats_confine_daemon(0, err);
 
-	if (rc == 0 && ats_landlock_abi() > 0)
-		rc = ats_landlock_build(rules, &set, NULL, err);
-	if (rc == 0 && set >= 0)
-		rc = ats_landlock_restrict(set, err);
-	ats_fd_close(&set);
+	if (rc == 0)
+		rc = ats_confine_reach(rules, err);
 	return rc < 0 ? rc : filter_install(f, err);
 }
 
