@@ -15,6 +15,7 @@ struct cache_hit {			/* valid until the next put */
 	struct outcome outcome;
 };
 
+/* Returns owned, or NULL without memory. */
 struct cache *cache_new(size_t max_entries, size_t max_bytes);
 void cache_free(struct cache *c);
 /* Copies. Of an answer that is too large only the digest is kept, without memory nothing:

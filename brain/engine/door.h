@@ -47,13 +47,14 @@ struct client {
 	char events_session[33], events_sandbox[33];	/* only what concerns these, or "" */
 };
 
-/* Takes the listening socket. Accepts from door_open on. */
+/* Takes the listening socket. Accepts from door_open on. Returns owned, or NULL without memory. */
 struct door *door_new(struct engine *e, int listen_fd);
 void door_free(struct door *d);
 /* Writes what there is for clients now, as far as their sockets take it. */
 void door_flush(struct door *d);
 ATS_NODISCARD int door_open(struct door *d);
 size_t door_count(const struct door *d);
+/* The one that came after it (borrowed), NULL: the first; NULL behind the last. */
 struct client *door_each(const struct door *d, struct client *after);
 /* c->out has grown: written at the end of this turn. Drops a client over its bound. */
 void client_flush(struct client *c);

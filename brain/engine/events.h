@@ -18,7 +18,7 @@ struct client;
 struct engine;
 struct session;
 
-struct events *events_new(struct engine *e);
+struct events *events_new(struct engine *e);	/* owned; NULL without memory */
 void events_free(struct events *v);
 size_t events_subscribers(const struct events *v);
 /* session: what concerns it alone, its sandbox included; NULL: all of the client's uid. after: a

@@ -35,7 +35,7 @@ struct gateway_tool {
 };
 
 /* ---- the list (gateway_tools.c) ------------------------------------------------------ */
-struct gateways *gateways_new(struct engine *e);
+struct gateways *gateways_new(struct engine *e);	/* owned; NULL without memory */
 void gateways_free(struct gateways *g);
 /* GATEWAY_TOOL: one more of those that the next GATEWAY_TOOLS is about. What cannot be shown is
  * left out, with a line in the log. json is an upstream's, hostile. */

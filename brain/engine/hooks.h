@@ -69,7 +69,7 @@ struct hook_ask {			/* all borrowed */
 /* The run is gone after it. */
 typedef void hook_done(void *ctx, enum hook_side side, struct hook_verdict *v);
 
-struct hooks *hooks_new(struct engine *e);
+struct hooks *hooks_new(struct engine *e);	/* owned; NULL without memory */
 void hooks_free(struct hooks *h);
 /* Whether there are hooks of that side for an event, and this name. Of a workspace's it is only
  * known whether the event may have any. */
@@ -190,7 +190,7 @@ void hook_verdict_add(struct hook_verdict *v, enum hook_side side, enum ats_hook
     struct hook_one *one);
 /* Its end by an exit code, or a signal, that is neither 0 nor 2, as a sentence. */
 void hook_say_code(char out[HOOK_WHY_MAX], bool signal, unsigned code);
-const char *hook_end_name(enum hook_end end);
+const char *hook_end_name(enum hook_end end);	/* as logs have it; static */
 /* A text for the agent, with a line between it and what is there. */
 void hook_text_add(struct ats_buf *to, const char *text, size_t n);
 

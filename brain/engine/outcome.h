@@ -27,7 +27,7 @@ struct outcome {
 	struct ats_slice ctx_delta;	/* for who asked for it, or p == NULL; never kept */
 };
 
-const char *outcome_name(enum outcome_kind kind);
+const char *outcome_name(enum outcome_kind kind);	/* its wire name; static */
 /* The kind of a wire name; -ATS_E_FIELD for others. unknown is accepted: the caller decides. */
 ATS_NODISCARD int outcome_parse(const char *name, enum outcome_kind *ret);
 

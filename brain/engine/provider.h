@@ -15,7 +15,7 @@ struct engine;
 struct provider;
 struct sandbox;
 
-struct provider *provider_new(struct engine *e);
+struct provider *provider_new(struct engine *e);	/* owned; NULL without memory */
 void provider_free(struct provider *p);
 /* A link is wanted; sandbox_on_fd or sandbox_on_failed answers, within provider_start_ms. */
 void provider_need(struct sandbox *box);

@@ -39,7 +39,8 @@ struct rpc {
 /* One line without its newline. Answers what must be; drops only what it must. */
 void rpc_line(struct client *c, struct ats_slice line);
 
-/* An answer: rpc_begin, members of "result" through w, rpc_end. */
+/* An answer: rpc_begin, members of "result" through what it returns (borrowed until rpc_end),
+ * rpc_end. */
 struct ats_json_w *rpc_begin(struct rpc *r);
 void rpc_end(struct rpc *r);
 void rpc_error(struct client *c, struct ats_slice id, int code, const char *fmt, ...)

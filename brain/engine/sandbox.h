@@ -81,9 +81,11 @@ struct sandbox {
 	bool stay_down;			/* ended by request: starts again with the next call only */
 };
 
-struct sandboxes *sandboxes_new(struct engine *e);
+struct sandboxes *sandboxes_new(struct engine *e);	/* owned; NULL without memory */
 void sandboxes_free(struct sandboxes *t);
+/* Borrowed; NULL: there is none of that id. */
 struct sandbox *sandboxes_find(const struct sandboxes *t, const char *id);
+/* All of them, for pos from 0 on; borrowed, NULL behind the last. */
 struct sandbox *sandboxes_each(const struct sandboxes *t, size_t *pos);
 /* Finds or makes it; -ATS_E_EXISTS when uid or workspace differ. Counts one session. */
 ATS_NODISCARD int sandboxes_use(struct sandboxes *t, const char *id, uint64_t uid,
@@ -96,7 +98,7 @@ void sandboxes_unuse(struct sandbox *box);
 size_t sandbox_log_tail(const struct sandbox *box, char *out, size_t size);
 /* Its last line, quoted; empty when there is none since the last start. */
 void sandbox_last_words(const struct sandbox *box, char *out, size_t size);
-const char *sandbox_state_name(enum sandbox_state state);
+const char *sandbox_state_name(enum sandbox_state state);	/* static */
 /* Starts it unless it is there or under way. */
 void sandbox_want(struct sandbox *box);
 /* The vault's answers. fd is taken. address: see link_start. */

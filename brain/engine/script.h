@@ -22,7 +22,7 @@ struct scripts;
  * it broke the contract. Else ATS_E_NO_SANDBOX, or why it did not start. */
 typedef void script_done(void *ctx, int code, const char *why, struct ats_slice line);
 
-struct scripts *scripts_new(void);
+struct scripts *scripts_new(void);	/* owned; NULL without memory */
 /* None of them is told. */
 void scripts_free(struct scripts *t);
 /* Runs the step for box; input is one line. done is called once, later, unless it is dropped;

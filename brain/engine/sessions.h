@@ -69,16 +69,18 @@ void session_shell_del(struct session *s, const char *id);
 /* Adds a line to the notice (bounded; errors lose only the notice). */
 void session_notice_add(struct session *s, const char *text);
 
-struct sessions *sessions_new(struct engine *e);
+struct sessions *sessions_new(struct engine *e);	/* owned; NULL without memory */
 void sessions_free(struct sessions *t);
 /* The vault's SESSION: makes it, or finds it when it is the same one (uid, workspace and
  * sandbox equal, else -ATS_E_EXISTS). Reads its row of the journal. */
 ATS_NODISCARD int sessions_register(struct sessions *t, const char *id, const char *box_id,
     uint64_t uid, const char *workspace, const char *key, struct ats_err *err);
 void sessions_close(struct sessions *t, const char *id);
+/* Borrowed until it is closed; NULL: there is none of that id. */
 struct session *sessions_find(const struct sessions *t, const char *id);
 /* The same, but NULL unless uid owns it: foreign and unknown look alike. */
 struct session *sessions_find_owned(const struct sessions *t, const char *id, uint64_t uid);
+/* All of them, for pos from 0 on; borrowed, NULL behind the last. */
 struct session *sessions_each(const struct sessions *t, size_t *pos);
 size_t sessions_count(const struct sessions *t);
 /* Background shells of all sessions. */

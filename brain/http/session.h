@@ -22,7 +22,7 @@ ATS_NODISCARD int session_find(struct http *h, const char *id, const char *revis
     struct session **ret);
 /* The one of requests that say all by themselves, by the name in their URL. */
 ATS_NODISCARD int session_modern(struct http *h, const char *name, struct session **ret);
-const char *session_id(const struct session *s);
+const char *session_id(const struct session *s);	/* borrowed */
 /* Sends a request; c is answered later. -ATS_E_EXISTS: its id is under way, -ATS_E_FULL,
  * -ATS_E_NOMEM: c is not. */
 ATS_NODISCARD int session_ask(struct session *s, struct conn *c, const struct message *m);

@@ -42,7 +42,7 @@ struct children {
 };
 
 void children_init(struct children *k, const struct ats_places *places);
-struct child *children_find(struct children *k, const char *id);
+struct child *children_find(struct children *k, const char *id);	/* borrowed, or NULL */
 /* One to be filled and added, or freed: -ATS_E_EXISTS when there is one of this id, -ATS_E_FULL,
  * -ATS_E_NOMEM. Added it is the table's. */
 ATS_NODISCARD int children_new(struct children *k, const char *id, struct child **ret,

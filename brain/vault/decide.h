@@ -98,7 +98,7 @@ ATS_NODISCARD int ask_files_take(struct vault *v, struct ask *a, const struct at
 void ask_files_done(struct vault *v, struct ask *a);
 
 /* ---- asks.c ------------------------------------------------------------------------------ */
-struct ask *asks_find(const struct vault *v, uint64_t id);
+struct ask *asks_find(const struct vault *v, uint64_t id);	/* borrowed, or NULL */
 /* GATEWAY_CANCEL. */
 void asks_cancel(struct vault *v, uint64_t id);
 /* One that is over, and whose answer the engine has, or for which it asks anew. False: there is

@@ -73,7 +73,7 @@ struct gateway {
 /* Makes those of the configuration. -ATS_E_NOMEM. */
 ATS_NODISCARD int gateway_open_all(struct vault *v, struct ats_err *err);
 void gateway_free_all(struct vault *v);
-struct gateway *gateway_find(const struct vault *v, const char *name);
+struct gateway *gateway_find(const struct vault *v, const char *name);	/* borrowed, or NULL */
 /* It is to take orders: engine_sync or asks_gateway_failed follows, perhaps at once. */
 void gateway_need(struct gateway *g);
 /* It broke the rules, or its link did. */

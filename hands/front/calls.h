@@ -78,7 +78,7 @@ ATS_NODISCARD int calls_on_hook(
     struct calls *t, const struct ats_frame *fr, struct ats_err *err);
 void calls_on_cancel(struct calls *t, uint64_t id, bool timeout);
 void calls_on_ack(struct calls *t, uint64_t id);
-struct call *calls_find(const struct calls *t, uint64_t id);
+struct call *calls_find(const struct calls *t, uint64_t id); /* borrowed, or NULL */
 /* The link is lost: what cannot survive it ends without an answer. */
 void calls_on_link_lost(struct calls *t);
 /* After READY: kept results are sent again. */

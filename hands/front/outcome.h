@@ -43,8 +43,9 @@ struct outcome {
 	enum outcome_by by; /* BY_TIMEOUT for any end by time: the caller knows which */
 };
 
+/* As results have them; static. */
 const char *outcome_kind_name(enum outcome_kind kind);
-const char *outcome_by_name(enum outcome_by by); /* in the structured form */
+const char *outcome_by_name(enum outcome_by by);
 /* status: wait status; flags: EXIT_* of job.h. command may be NULL (exec) and is only
  * looked at when the status is 1; printed: whether there was output. */
 void outcome_decide(int status, unsigned flags, enum outcome_ended ended,

@@ -53,7 +53,7 @@ uint64_t spill_total(const struct spill *s);
 /* Bytes that were not kept, so far. */
 uint64_t spill_lost(const struct spill *s);
 int spill_error(const struct spill *s); /* 0 or the failure that sticks */
-const char *spill_name(const struct spill *s);
+const char *spill_name(const struct spill *s); /* of its file; borrowed */
 /* ---- spill_move.c */
 struct records;
 ATS_NODISCARD int spill_save(const struct spill *s, struct records *r);

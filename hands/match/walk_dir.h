@@ -32,6 +32,7 @@ struct walk_reader {			/* buffers of one thread */
 	char *raw;
 };
 
+/* 0 or -ATS_E_NOMEM; walk_reader_done frees it in either case. */
 ATS_NODISCARD int walk_reader_init(struct walk_reader *r);
 void walk_reader_done(struct walk_reader *r);
 /* Each gives one user. 0, -ATS_E_NOMEM, or another code: warned about, nothing to do. */
