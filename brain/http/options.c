@@ -18,7 +18,8 @@
 static const char usage_text[] =
     "usage: ats-http --token-file FILE [--listen ADDRESS:PORT | unix:PATH]... [--workspace DIR]\n"
     "                [--runtime DIR] [--host NAME]... [--origin ORIGIN]...\n"
-    "                [--metrics-token-file FILE]\n"
+    "                [--metrics-token-file FILE] [--head-seconds N] [--body-seconds N]\n"
+    "                [--write-seconds N]\n"
     "\n"
     "MCP over Streamable HTTP at http://ADDRESS:PORT/mcp, for brain's sandbox of DIR.\n"
     "  --token-file FILE  what a client must send as Authorization: Bearer; 0600, 32 bytes\n"
@@ -27,7 +28,7 @@ static const char usage_text[] =
     "  --workspace DIR    the workspace; the current directory when nothing is said\n"
     "  --runtime DIR      where brain's sockets are\n"
     "  --host NAME        another Host that requests may name (behind a proxy)\n"
-    "  --origin ORIGIN    a web page's origin that may ask; none when nothing is said\n"
+    "  --origin ORIGIN    a web page's origin that may ask, beside those of loopback\n"
     "  --metrics-token-file FILE  another token, with which /metrics can be read and nothing else\n"
     "  --head-seconds N, --body-seconds N, --write-seconds N\n"
     "                     how long a client may take for a head, for a body, and without taking\n"
