@@ -123,11 +123,13 @@ int
 link_check_hello(const struct ats_msg_HELLO *m, struct ats_err *err)
 {
 	if (m->version_min > ATS_PROTO_VERSION || m->version_max < ATS_PROTO_VERSION)
-		return ats_err_set(err, ATS_E_VERSION, "hands speaks versions %llu to %llu, we %u",
+		return ats_err_set(err, ATS_E_VERSION, "hands speaks versions %llu to %llu, "
+		    "brain %u: install both of one release",
 		    (unsigned long long)m->version_min, (unsigned long long)m->version_max,
 		    ATS_PROTO_VERSION);
 	if (m->version_max == ATS_PROTO_VERSION && strcmp(m->digest, ats_proto_digest()) != 0)
-		return ats_err_set(err, ATS_E_VERSION, "hands was built from other tables");
+		return ats_err_set(err, ATS_E_VERSION, "hands was built from other tables "
+		    "than brain: install both of one release");
 	if (strcmp(m->role, "hands") != 0 || m->boot == NULL)
 		return ats_err_set(err, ATS_E_PROTO, "hello: not from hands");
 	return 0;

@@ -138,12 +138,14 @@ on_hello(struct peer *p, const struct ats_frame *fr, struct ats_err *err)
 		return ats_err_set(err, ATS_E_PROTO, "the peer is not brain");
 	if (m.version_min > ATS_PROTO_VERSION || m.version_max < ATS_PROTO_VERSION)
 		return ats_err_set(err, ATS_E_VERSION,
-		    "hands speaks version %u, brain %" PRIu64 " to %" PRIu64,
+		    "hands speaks version %u, brain %" PRIu64 " to %" PRIu64
+		    ": install both of one release",
 		    ATS_PROTO_VERSION, m.version_min, m.version_max);
 	if (strcmp(m.digest, ats_proto_digest()) != 0 &&
 	    m.version_max == ATS_PROTO_VERSION)
 		return ats_err_set(err, ATS_E_VERSION,
-		    "brain and hands were built from different tables");
+		    "brain and hands were built from different tables: "
+		    "install both of one release");
 	p->hello = true;
 	p->epoch = m.epoch;
 	p->takeover = m.has_takeover && m.takeover;

@@ -190,8 +190,9 @@ def _(home):
     s, b = e.session()
     d = e.door(s)
     good = {"version_min": 1, "version_max": 1, "role": "hands", "boot": "b", "epoch": 1}
-    for change, why in (({"version_min": 2, "version_max": 3}, "versions 2 to 3"),
-                        ({"digest": "x"}, "other tables"), ({"role": "brain"}, "not from hands"),
+    for change, why in (({"version_min": 2, "version_max": 3}, "versions 2 to 3, brain 1: install both"),
+                        ({"digest": "x"}, "other tables than brain: install both"),
+                        ({"role": "brain"}, "not from hands"),
                         (None, "not ready in time")):
         i = send(d, "Read", file_path="a")
         while True:

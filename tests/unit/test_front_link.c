@@ -74,20 +74,33 @@ START_TEST(call_before_ready_is_out_of_state)
 }
 END_TEST
 
-START_TEST(hello_of_another_version_is_refused)
+START_TEST(hello_of_another_release_is_refused_and_says_what_to_do)
 {
-	struct rig *r = rig_new(false);
+	static const struct {
+		int min, max;
+		const char *digest, *text;
+	} rows[] = {
+		{ 2, 3, NULL, "hands speaks version 1, brain 2 to 3: install both of one release" },
+		{ 1, 1, "x", "were built from different tables: install both of one release" },
+	};
 	struct frame fr;
 	char json[512];
 
-	expect(r, ATS_FRAME_HELLO, 0, &fr);
-	(void)snprintf(json, sizeof(json),
-	    "{\"version_min\":2,\"version_max\":3,\"digest\":\"%s\","
-	    "\"role\":\"brain\",\"epoch\":1}",
-	    ats_proto_digest());
-	send_frame(r, ATS_FRAME_HELLO, 0, json, NULL, 0);
-	expect_closed(r, "version");
-	rig_free(r);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct rig *r = rig_new(false);
+
+		expect(r, ATS_FRAME_HELLO, 0, &fr);
+		(void)snprintf(json, sizeof(json),
+		    "{\"version_min\":%d,\"version_max\":%d,\"digest\":\"%s\","
+		    "\"role\":\"brain\",\"epoch\":1}",
+		    rows[i].min, rows[i].max,
+		    rows[i].digest == NULL ? ats_proto_digest() : rows[i].digest);
+		send_frame(r, ATS_FRAME_HELLO, 0, json, NULL, 0);
+		expect(r, ATS_FRAME_GOODBYE, 0, &fr);
+		ck_assert_msg(strstr(fr.json, "\"code\":\"version\"") != NULL, "%s", fr.json);
+		ck_assert_msg(strstr(fr.json, rows[i].text) != NULL, "%s", fr.json);
+		rig_free(r);
+	}
 }
 END_TEST
 
@@ -300,5 +313,5 @@ END_TEST
 
 ATS_UNIT_MAIN("front_link", frames_that_break_a_rule_close_with_its_code_and_hands_lives,
     bytes_that_are_no_frame_close_with_a_code, call_before_ready_is_out_of_state,
-    hello_of_another_version_is_refused, self_test_that_fails_is_the_end,
+    hello_of_another_release_is_refused_and_says_what_to_do, self_test_that_fails_is_the_end,
     noise_from_both_sides_leaves_front_working, second_attachment_is_told_busy)
