@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the documents name is there: links, files, targets of make, commands, options, keys of the
+# configuration, variables; and their examples of brain.json are taken by atsctl config check.
+. tests/lint/lib.sh
+
+out=$(BUILD=$BUILD python3 tests/lint/docs.py 2>&1) || complain 'docs.py failed'
+test -z "$out" || complain "$out"
+fix 'say what is so now, in the document or the program'
