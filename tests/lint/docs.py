@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the documents name is there: links, files, targets of make, commands and options, keys of the
-configuration with their defaults, variables of the environment, the protocol's number. Prints a line
-for each thing that is not; for 23-docs.sh, from the top of the tree, after make."""
+configuration with their defaults, variables of the environment, manuals, the protocol's number; and
+the version is one. Prints a line for each thing that is not so; for 23-docs.sh, from the top of the
+tree, after make."""
 import glob
 import json
 import os
@@ -253,6 +254,37 @@ def check_environment(page, text, known):
             complain(page, m.start(), "nothing reads " + m.group())
 
 
+def check_references():
+    """A manual that another one names is there, and each is named by another."""
+    named = {}
+    for page in MANUALS:
+        for m in re.finditer(r"^\.Xr (\S+) (\d)", read(page), re.M):
+            name = "%s.%s" % m.groups()
+            named.setdefault(name, set()).add(page)
+            if re.match(r"ats|libats|brain", name) and "docs/man/" + name not in MANUALS:
+                complain(page, m.start(), "no manual " + name)
+    for page in MANUALS:
+        if not named.get(os.path.basename(page), set()) - {page}:
+            print("%s: no other manual names it" % page)
+
+
+def check_version():
+    version = re.search(r"^VERSION := (.*)$", read("Makefile"), re.M).group(1)
+    for pattern, path in ((r"\A\S+ \(([^)]*)\)", "packaging/debian/changelog"),
+                          (r'"version": "([^"]*)"', "packaging/npm/package.json"),
+                          (r"/libats\.so\.(\d+\.[\d.]*)$", "packaging/manifest"),
+                          (r"\A# Changelog\s+## ([\d.]*)", "CHANGELOG.md"),
+                          *((r'"image": "[^"]*/ats-hands:([^"]*)"', p)
+                            for p in sorted(glob.glob("packaging/kubernetes/*template.json")))):
+        found = list(re.finditer(pattern, read(path), re.M))
+        if not found:
+            print("%s: has no version" % path)
+        for m in found:
+            # Between releases the changelog may begin with a section that has none yet.
+            if m.group(1) not in (version, ""):
+                complain(path, m.start(), "has version %s, the Makefile %s" % (m.group(1), version))
+
+
 def check_protocol():
     number = re.search(r"#define ATS_PROTO_VERSION (\d+)u", read("proto/msg.h")).group(1)
     if not re.search(r"version is %s\b" % number, read("docs/PROTOCOL.md")):
@@ -276,6 +308,8 @@ def main():
         check_keys(page, text, known)
         check_environment(page, text, said)
     check_manual(options, ctl)
+    check_references()
+    check_version()
     check_protocol()
 
 
