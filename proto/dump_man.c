@@ -160,6 +160,6 @@ dump_man_protocol(void)
 	print_text(text);
 #include "proto/errors.def"
 #undef ATS_ERROR
-	printf(".El\n.Sh SEE ALSO\n.Xr brain.json 5 ,\n.Xr ats-engine 8 ,\n.Xr ats-hands 8\n");
+	printf(".El\n.Sh SEE ALSO\n.Xr ats-brain.json 5 ,\n.Xr ats-engine 8 ,\n.Xr ats-hands 8\n");
 	return 0;
 }

@@ -213,7 +213,8 @@ do_enroll(struct client *c, const struct ats_ipc_msg *m)
 
 	if (!links_want_proof(c->v))
 		(void)ats_err_set(&err, ATS_E_INVAL, "sandbox.url is %s: a sandbox proves that it "
-		    "has a key where it is reached over a network", c->v->conf->sandbox_url);
+		    "has a key where it is reached over a network; set it to tls://HOST:PORT or "
+		    "another such address first, and see INTEGRATION.md", c->v->conf->sandbox_url);
 	else if (check_workspace(c, m->s[0], real, &err) == 0)
 		(void)!reg_add(c->v->reg, c->uid, real, ENROLL_KEY, &s, &gone, &err);
 	if (gone != NULL)

@@ -571,6 +571,7 @@ def until_in(home, port, key):
 def _(home):
     r = home.ctl("sandbox", "enroll", code=1)
     ats.contains(r.stderr.decode(), "sandbox.url is stdio")
+    ats.contains(r.stderr.decode(), "set it to tls://HOST:PORT")
     ats.contains(home.ctl("sandbox", "revoke", "b-000000000000", code=1).stderr.decode(),
                  "not enrolled")
     for argv in (("enroll", "x"), ("revoke",), ("ls", "--rotate"), ("takeover",)):
