@@ -189,6 +189,17 @@ ats_buf_reset(struct ats_buf *b)
 }
 
 void
+ats_buf_take(struct ats_buf *to, struct ats_buf *from)
+{
+	size_t max = to->max;
+
+	ATS_BUG(to->base != NULL || from->len > 0);
+	*to = *from;
+	to->max = max;
+	ats_buf_init(from, from->max);
+}
+
+void
 ats_buf_truncate(struct ats_buf *b, size_t len)
 {
 	if (len >= b->len)

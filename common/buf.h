@@ -40,6 +40,8 @@ ATS_NODISCARD int ats_buf_reserve(struct ats_buf *b, size_t n, char **ret_p);
 void ats_buf_commit(struct ats_buf *b, size_t n);
 void ats_buf_consume(struct ats_buf *b, size_t n);	/* from the front; at most len */
 void ats_buf_reset(struct ats_buf *b);	/* empties, keeps at most 64 KiB allocated */
+/* to, which has no memory, takes that of from, which is empty; each keeps its own cap of len. */
+void ats_buf_take(struct ats_buf *to, struct ats_buf *from);
 void ats_buf_truncate(struct ats_buf *b, size_t len);	/* keeps the first len, if it has more */
 /* Gives the NUL-terminated content to the caller (returns owned, free()) and empties b.
  * NULL when out of memory. */

@@ -25,7 +25,7 @@
 #define SKIP_MAX (256u << 20)		/* of one line that is too long */
 #define OUT_HIGH (4u << 20)		/* above it nothing more is read from this client */
 #define OUT_LOW (1u << 20)
-#define OUT_SMALL (64u << 10)		/* allocated always */
+#define OUT_SMALL (64u << 10)		/* the door's to keep */
 #define OUT_KEEP (1u << 20)		/* and for KEEP_S after an answer */
 #define KEEP_S 1
 
@@ -202,7 +202,7 @@ process(struct client *c)
 	if (c->dead)
 		return;
 	if (c->in.len == 0) {
-		ats_buf_reset(&c->in);
+		door_keep(c->e->door, &c->in);
 		/* Descriptors come with the line that names them. */
 		if (c->nfds > 0)
 			client_drop(c, "descriptors that no request named");
@@ -255,9 +255,10 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	if ((what & EV_TIMEOUT) != 0) {
 		(void)event_remove_timer(c->readable);
 		if (c->out.len == 0)
-			ats_buf_reset(&c->out);
+			door_keep(c->e->door, &c->out);
 		return;
 	}
+	door_lend(c->e->door, &c->in);
 	if (ats_buf_reserve(&c->in, READ_A_TURN, &to) < 0) {
 		client_drop(c, "no memory for a line");
 		return;
@@ -266,6 +267,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	    CLIENT_FDS_MAX - c->nfds < ATS_FD_PASS_MAX ? CLIENT_FDS_MAX - c->nfds :
 							 ATS_FD_PASS_MAX,
 	    &nfds);
+	if (n <= 0 && c->in.len == 0)
+		door_keep(c->e->door, &c->in);
 	if (n == -ATS_E_AGAIN)
 		return;
 	if (n == 0) {
@@ -278,7 +281,10 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	c->nfds += nfds;
 	ats_buf_commit(&c->in, (size_t)n);
+	door_lend(c->e->door, &c->out);
 	process(c);
+	if (!c->dead && c->out.len == 0 && c->out.cap <= OUT_SMALL)
+		door_keep(c->e->door, &c->out);
 	pause_or_resume(c);
 }
 
@@ -292,7 +298,7 @@ keep_memory(struct client *c)
 
 	if (c->out.cap <= OUT_SMALL || c->out.cap > OUT_KEEP || c->paused || c->half_closed ||
 	    event_add(c->readable, &a_while) < 0)
-		ats_buf_reset(&c->out);
+		door_keep(c->e->door, &c->out);
 }
 
 static void

@@ -6,6 +6,7 @@
 
 #include "brain/engine/answer.h"
 #include "brain/engine/client.h"
+#include "brain/engine/engine.h"
 #include "common/clock.h"
 
 #define PROGRESS_BACKLOG (1u << 20)	/* of unread answers: progress is left out */
@@ -18,6 +19,7 @@ answer(struct asker *a, const struct call_answer *an)
 
 	if (cl->dead)
 		return;
+	door_lend(cl->e->door, &cl->out);
 	if (answer_write(&cl->out, an->form, an->id, an->call, an->outcome, an->notice) < 0) {
 		client_drop(cl, "no room for an answer");
 		return;

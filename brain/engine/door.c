@@ -16,6 +16,8 @@
 #include "common/log.h"
 #include "common/share.h"
 
+#define SPARES 16		/* of 64 KiB at most each */
+
 TAILQ_HEAD(client_list, client);
 
 struct door {
@@ -25,6 +27,8 @@ struct door {
 	struct event *turn_end;
 	struct client_list clients, dirty, dead;
 	size_t count;
+	struct ats_buf spare[SPARES];	/* empty, with memory: the warmest last */
+	size_t nspare;
 };
 
 /* Users of the machine share what there is. */
@@ -131,9 +135,30 @@ door_free(struct door *d)
 		on_turn_end(-1, 0, d);
 		event_free(d->turn_end);
 	}
+	while (d->nspare > 0)
+		ats_buf_done(&d->spare[--d->nspare]);
 	ats_acceptor_free(d->acceptor);
 	ats_fd_close(&d->fd);
 	free(d);
+}
+
+void
+door_lend(struct door *d, struct ats_buf *b)
+{
+	if (b->base == NULL && d->nspare > 0)
+		ats_buf_take(b, &d->spare[--d->nspare]);
+}
+
+void
+door_keep(struct door *d, struct ats_buf *b)
+{
+	ats_buf_reset(b);
+	if (b->base == NULL)
+		return;
+	if (d->nspare < SPARES)
+		ats_buf_take(&d->spare[d->nspare++], b);
+	else
+		ats_buf_done(b);
 }
 
 int

@@ -56,6 +56,11 @@ ATS_NODISCARD int door_open(struct door *d);
 size_t door_count(const struct door *d);
 /* The one that came after it (borrowed), NULL: the first; NULL behind the last. */
 struct client *door_each(const struct door *d, struct client *after);
+/* Buffers of clients that are empty hold no memory: it goes round, among the few that are at work.
+ * lend gives b some, if b has none and the door has some left over. keep takes that of an empty b
+ * back, where the heap would get it back in pieces. */
+void door_lend(struct door *d, struct ats_buf *b);
+void door_keep(struct door *d, struct ats_buf *b);
 /* c->out has grown: written at the end of this turn. Drops a client over its bound. */
 void client_flush(struct client *c);
 /* Ends the connection now; c stays valid until the turn ends. */

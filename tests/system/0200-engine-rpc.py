@@ -34,6 +34,34 @@ def _(home):
         ats.equal(d.request("ping"), {})
 
 
+def anon_kib(pid):
+    with open("/proc/%d/smaps_rollup" % pid, encoding="ascii") as f:
+        return int(next(x for x in f if x.startswith("Anonymous:")).split()[1])
+
+
+@ats.test("clients that wait for nothing hold no buffers, whatever they have asked")
+def _(home):
+    if ats.SANITIZED:
+        ats.skip("what is freed is kept")
+    e = engine.Engine(home)
+
+    def ask(d):
+        d.initialize("2025-11-25")
+        d.request("tools/list")
+        d.request("ping", {"x": "x" * 60000})
+    for _ in range(3):
+        ask(e.door())
+    before = anon_kib(e.proc.pid)
+    doors = [e.door() for _ in range(100)]
+    for d in doors:
+        ask(d)
+    ats.small(anon_kib(e.proc.pid) - before, 2000, "KiB of 100 clients")
+    for d in doors:                     # what some of them are in the middle of is theirs
+        d._send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"', ())
+    for n, d in enumerate(doors):
+        ats.equal(raw(d, b'%d"}}' % n)["result"], {})
+
+
 @ats.test("tools/list shows each row with schema, hints and result size")
 def _(home):
     e = engine.Engine(home)

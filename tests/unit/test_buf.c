@@ -110,6 +110,32 @@ START_TEST(reset_truncate_done_are_harmless_on_anything)
 }
 END_TEST
 
+START_TEST(take_moves_the_memory_and_not_the_cap)
+{
+	struct ats_buf from, to;
+	const char *where;
+	size_t cap;
+
+	ats_buf_init(&from, 4096);
+	ats_buf_init(&to, 10);
+	ck_assert_int_eq(ats_buf_add(&from, "0123456789012345", 16), 0);
+	ats_buf_consume(&from, 16);
+	where = from.base;
+	cap = from.cap;
+	ats_buf_take(&to, &from);
+	ck_assert_ptr_null(from.base);
+	ck_assert_uint_eq(from.max, 4096);
+	ck_assert_ptr_eq(to.base, where);
+	ck_assert_uint_eq(to.cap, cap);
+	ck_assert_int_eq(ats_buf_add(&to, "01234567890", 11), -ATS_E_TOOBIG);
+	ck_assert_int_eq(ats_buf_add(&to, "0123456789", 10), 0);
+	ck_assert_str_eq(to.data, "0123456789");
+	ck_assert_int_eq(ats_buf_add_char(&from, 'x'), 0);
+	ats_buf_done(&from);
+	ats_buf_done(&to);
+}
+END_TEST
+
 ATS_UNIT_MAIN("buf", add_up_to_the_cap_keeps_a_nul_behind, reserve_of_absurd_sizes_fails,
     consume_and_add_as_a_queue_keeps_order, steal_gives_the_content_and_empties,
-    reset_truncate_done_are_harmless_on_anything)
+    reset_truncate_done_are_harmless_on_anything, take_moves_the_memory_and_not_the_cap)
