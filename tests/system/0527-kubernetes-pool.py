@@ -319,4 +319,58 @@ def _(home):
     home.ctl("shutdown", code=0)
 
 
+@ats.test("keep: the pod of a claim that is made anew gets a key, and calls go on; nobody else's does")
+def _(home):
+    c = rig(home)
+    one, two = workspace(home, "one"), workspace(home, "two")
+    for ws in (one, two):
+        tool(home, c, "up", ws, **POOL)
+        serves(home, ws)
+    boxes = {cl["metadata"]["name"]: cl["status"]["sandbox"]["name"] for cl in c.of("sandboxclaims")}
+    names = [next(n for n in boxes if key_of(c, boxes[n]).endswith("=%s\n\n" % ws))
+             for ws in (one, two)]
+    tool(home, c, "down", two, **POOL)
+    warm, = set(c.pods) - {boxes[names[0]]}
+    old, execs = key_of(c, boxes[names[0]]), []
+    c.at_exec = lambda _c, name: execs.append(name)
+    p = start(home, c, "keep", ATS_KUBE_KEEP_S="0.2", **POOL)
+    os.set_blocking(p.stderr.fileno(), False)
+
+    def said(text):
+        said.all += p.stderr.read() or b""
+        return text in said.all
+    said.all = b""
+    try:
+        # The cluster is away at first, which is said once, and brain, too.
+        c.refuse = 500
+        c.kill_pod(boxes[names[0]])
+        waits(c, boxes[names[0]])
+        ats.until(lambda: said(b"GET sandboxclaims: the cluster answers 500\n"), "it is told")
+        ats.equal(execs, [])
+        c.refuse = None
+        serves(home, one)               # waits for the sandbox, which nobody else brings back
+        ats.until(lambda: said(b"its pod has a key\n"), "it is told")
+        ats.check(key_of(c, boxes[names[0]]) != old)
+        ats.equal(execs, [boxes[names[0]]])
+        # Again, in the middle of its getting the key, and while brain is another one.
+        home.ctl("shutdown", code=0)
+        c.at_message = lambda cl, _name: bool(cl.__dict__.setdefault("cut", []) or cl.cut.append(1))
+        c.kill_pod(boxes[names[0]])
+        serves(home, one)
+        ats.equal(c.cut, [1])
+        waits(c, warm)
+        ats.equal(set(execs), {boxes[names[0]]})
+        ats.equal(said.all.count(b"answers 500"), 1)
+        ats.equal(p.poll(), None)
+        ats.missing(said.all, b"ats1:")
+        ats.equal([v for v, r, _ in c.log if r == "sandboxclaims" and v not in ("get",)],
+                  ["create", "create", "delete"])
+    finally:
+        p.terminate()
+        p.communicate()
+    home.ctl("shutdown", code=0)
+    _, err = tool(home, c, "keep", code=1)
+    ats.contains(err, "keep is for the pods of ATS_KUBE_POOL")
+
+
 ats.main()
