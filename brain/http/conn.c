@@ -122,6 +122,13 @@ conn_expects(struct conn *c, conn_gone_fn *gone, void *ctx)
 		tell_gone(c);
 }
 
+void
+conn_forget(struct conn *c, const void *ctx)
+{
+	if (c->gone_ctx == ctx)
+		c->gone = NULL;
+}
+
 const struct request *
 conn_request(const struct conn *c)
 {

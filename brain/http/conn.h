@@ -18,6 +18,8 @@ void conns_free(struct http *h);
 /* What asks for the answer; told once when the connection ends before it has it whole. */
 typedef void conn_gone_fn(void *ctx);
 void conn_expects(struct conn *c, conn_gone_fn *gone, void *ctx);
+/* ctx ends before that: it is not told. Nothing where another one asks by now. */
+void conn_forget(struct conn *c, const void *ctx);
 /* The request under way; borrowed until it is answered. */
 const struct request *conn_request(const struct conn *c);
 /* All of its head, as it came; borrowed until it is answered. */

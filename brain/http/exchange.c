@@ -42,6 +42,8 @@ exchange_drop(struct exchange *x)
 	x->s->h->nexchanges--;
 	if (x->held)
 		x->s->h->held_bytes -= x->n;
+	if (x->conn != NULL)
+		conn_forget(x->conn, x);
 	if (x->timer != NULL)
 		event_free(x->timer);
 	free(x->id);
@@ -126,21 +128,28 @@ say(struct exchange *x, const char *data, size_t n)
 		conn_event(x->conn, id, data, n);
 }
 
-bool
-exchange_begin_stream(struct exchange *x)
+static bool
+begin_stream(struct exchange *x)
 {
 	if (x->stream != 0)
 		return true;
-	if (x->conn == NULL || x->first || !conn_request(x->conn)->takes_events)
+	if (x->conn == NULL || !conn_request(x->conn)->takes_events)
 		return false;
 	x->stream = ++x->s->next_stream;
-	conn_stream(x->conn, NULL);
+	conn_stream(x->conn, x->first ? x->s->id : NULL);
 	if (x->s->modern)
 		return true;		/* what is lost there is lost */
 	/* An id at once: what is lost from here on can be asked for. */
 	if (strcmp(x->s->revision, "2025-11-25") >= 0)
 		say(x, "", 0);
 	return true;
+}
+
+/* Not of what begins a session before it is answered: it may be none. */
+bool
+exchange_begin_stream(struct exchange *x)
+{
+	return !x->first && begin_stream(x);
 }
 
 static void
@@ -201,9 +210,9 @@ exchange_go(struct exchange *x)
 {
 	x->held = true;
 	x->s->h->held_bytes += x->n;
-	conn_expects(x->conn, on_conn_gone, x);
 	again_in(x, BEAT_S);
 	send_line(x);
+	conn_expects(x->conn, on_conn_gone, x);	/* x may be gone after it */
 }
 
 int
@@ -300,7 +309,7 @@ exchange_answered(struct session *s, const struct said *said, struct ats_slice l
 	if (x->stream == 0 && x->conn != NULL && conn_request(x->conn)->takes_json) {
 		conn_reply(x->conn, 200, x->first ? s->id : NULL, "application/json", line.p,
 		    line.n);
-	} else if (exchange_begin_stream(x)) {
+	} else if (begin_stream(x)) {
 		say(x, line.p, line.n);
 		if (x->conn != NULL)
 			conn_stream_end(x->conn);

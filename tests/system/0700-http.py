@@ -263,6 +263,29 @@ def _(home):
     ats.check(server.proc.wait(20) == 0, "its end")
 
 
+@ats.test("who takes events alone has even its handshake as one")
+def _(home):
+    server = serve(home)
+    c = Client(server)
+    for close in (False, True):
+        conn = server.connect()
+        conn.request(body=c.message("initialize", http_client.INIT), Accept="text/event-stream")
+        status, fields = conn.head()
+        ats.equal((status, fields["content-type"]), (200, "text/event-stream"))
+        data = ""
+        while not data:         # the first event has none, only its id
+            data = conn.event()[1]
+        ats.contains(json.loads(data)["result"], "protocolVersion")
+        if not close:
+            ats.equal(conn.event(), None)
+        other = Client(server, fields["mcp-session-id"])
+        other.note("notifications/initialized")
+        ats.check(other.post("ping", {}).status == 200, "the session is there")
+        conn.close()
+    ats.check(c.post("ping", {}).status == 200, "the server is there")
+    ats.equal(server.proc.poll(), None)
+
+
 @ats.test("what it is started with is checked")
 def _(home):
     home.start()
