@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What of a running brain is not as it should be: children that the configuration asks
- * for and that are down, sandboxes that could not be had, a journal that is not written. Process: atsctl; what it reads
- * is the vault's and the engine's, with texts of programs and servers in it, and goes to
- * people. */
+ * for and that are down, sandboxes that could not be had, a journal that is not written.
+ * Process: atsctl; what it reads is the vault's and the engine's, with texts of programs and
+ * servers in it, and goes to people. */
 #include "brain/ctl/health.h"
 
 #include <stdio.h>
@@ -149,7 +149,8 @@ add_journal(struct ats_json_w *w, struct ats_slice engine)
 		return 0;
 	add(w, "journal", "failed", why,
 	    "calls that change something do not start until it can be written; make room "
-	    "where the state directory is, or look at its permissions. The next such call tries again");
+	    "where the state directory is, or look at its permissions. The next such call "
+	    "tries again");
 	return 1;
 }
 
@@ -212,7 +213,8 @@ add_each(struct ats_json_w *w, struct ats_slice from, const char *array,
 size_t
 health_write(struct ats_json_w *w, struct ats_slice vault, struct ats_slice engine)
 {
-	return add_http(w, vault) + add_journal(w, engine) + add_each(w, vault, "gateways", add_gateway) +
+	return add_http(w, vault) + add_journal(w, engine) +
+	       add_each(w, vault, "gateways", add_gateway) +
 	       add_each(w, engine, "hooks", add_hook) +
 	       add_each(w, engine, "sandboxes", add_sandbox);
 }

@@ -4,8 +4,8 @@
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
  * sends as much as the socket takes, in the order settings, rules, hooks, closed sessions,
- * sandboxes of other directories, sessions, keys, sandboxes, gateways, their calls; a new engine is simply owed everything
- * again. */
+ * sandboxes of other directories, sessions, keys, sandboxes, gateways, their calls; a new engine
+ * is simply owed everything again. */
 #include <event2/event.h>
 
 #include "brain/vault/decide.h"

@@ -223,7 +223,7 @@ made_settle_bare(const char *dir, bool config_is_open, const char **ret_stays)
 	ATS_CLEANUP_FD int at = open_dir(&m, dir);
 
 	if (at >= 0 && scan_is_bare(at) && !is_plain_bare(at, config_is_open))
-		move(&m, at, "HEAD", "with it the directory is a repository, and not as git makes one");
+		move(&m, at, "HEAD", "with it this is a repository, and not as git makes one");
 	if (m.stays)
 		*ret_stays = "HEAD";
 	return m.moved;

@@ -15,11 +15,12 @@
  * How many names were. ret_stays: set when some of it could not be, to a name that lives for
  * ever. */
 unsigned made_settle(const char *dir, bool config_is_open, const char **ret_stays);
-/* Whether dir is a repository itself, by the names in it: git looks at it where dir/.git is none. */
+/* Whether dir is a repository itself, by the names in it: git looks at it where dir/.git is
+ * none. */
 bool made_is_bare(const char *dir);
-/* A call that has ended made dir one, and what stands there by the names of hooks, config and the
- * like is not what git writes into a new one: HEAD is renamed, so that it is none any more. The rest
- * may be a project's own. How many names were; ret_stays as above. */
+/* A call that has ended made dir one, and what stands there by the names of hooks, config and
+ * the like is not what git writes into a new one: HEAD is renamed, so that it is none any more.
+ * The rest may be a project's own. How many names were; ret_stays as above. */
 unsigned made_settle_bare(const char *dir, bool config_is_open, const char **ret_stays);
 /* Whether each line of a git configuration is one of those. inner: a submodule's, which may name
  * its work tree. */
