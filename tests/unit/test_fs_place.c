@@ -83,10 +83,11 @@ START_TEST(protected_names)
 		"ws/linked", "ws/plain", "ws/plain/objects", "ws/nohead", "ws/nohead/objects",
 		"ws/nohead/refs", "ws/norefs", "ws/norefs/objects", "ws/noobjects",
 		"ws/noobjects/refs", "ws/onlyhead", "ws/ready", "ws/ready/objects",
-		"ws/ready/refs" };
+		"ws/ready/refs", "ws/made", "ws/made/objects", "ws/made/refs" };
 	static const char *const files[] = { "ws/nohead/config", "ws/norefs/HEAD",
 		"ws/norefs/config", "ws/noobjects/HEAD", "ws/noobjects/config",
-		"ws/onlyhead/HEAD", "ws/plain/config" };
+		"ws/onlyhead/HEAD", "ws/plain/config", "ws/made/HEAD",
+		"ws/made/config" };
 	static const struct {
 		const char *rel; bool want;
 	} rows[] = {
@@ -162,6 +163,8 @@ START_TEST(protected_names)
 		{ "norefs/objects/aa", false },
 		{ "plain/HEAD", false },
 		{ "commondir", false },
+		{ "made/objects/aa", false },
+		{ "made/HEAD", false },
 	};
 
 	struct fake_env f;
