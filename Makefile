@@ -129,7 +129,7 @@ FRONT := front front_options keys link link_frames link_peer link_prove link_acc
 	exec exec_out exec_stdin exec_move background background_ask background_text background_move bash_output kill_shell \
 	task_output task_stop hook report record upgrade takeover calls_move shell_move spill_move gateway gateway_peer delivery
 FRONT_O := $(FRONT:%=hands/front/%.o) hands/key.o common/secret.o hands/tools/bash.o hands/tools/bash_output.o
-BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/key_wait.o hands/init/take_key.o hands/init/launcher.o hands/init/places.o hands/init/tools_place.o hands/init/relay.o \
+BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hands/init/key_wait.o hands/init/take_key.o hands/init/launcher.o hands/init/launch.o hands/init/places.o hands/init/tools_place.o hands/init/relay.o \
 	hands/init/accept.o hands/init/dialer.o hands/init/attach.o hands/init/goodbye.o \
 	hands/init/scratch.o hands/init/init.o hands/init/init_roles.o hands/init/next.o hands/init/newest.o hands/init/start.o hands/init/command.o hands/init/mounts.o \
 	hands/init/wait.o hands/init/worker_id.o hands/init/bare_state.o hands/worker/zygote.o hands/worker/worker.o hands/worker/worker_answer.o \

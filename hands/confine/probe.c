@@ -5,7 +5,6 @@
 #include "hands/confine/probe.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@
 #include "common/json.h"
 #include "hands/confine/filters.h"
 #include "hands/confine/vector.h"
-#include "hands/init/launcher.h"
+#include "hands/init/launch.h"
 #include "hands/init/mounts.h"
 #include "hands/init/scratch.h"
 
@@ -97,12 +96,17 @@ layers(struct probe *p, struct hands_options *o)
 	struct ats_err err = { 0 };
 	struct budget budget = { 0 };
 	struct cgroups groups;
+	const struct launch try = { .options = o,
+		.situation = root ? BOX_ROOT : BOX_USER,
+		.probe = true,
+		.link = -1,
+		.listen = -1,
+		.groups = &groups };
 	int rc, abi = ats_landlock_abi();
 
 	budget_complete(&budget, false);
 	cgroups_make(&groups, &budget);
-	rc = launcher_try(
-	    o, root ? BOX_ROOT : BOX_USER, true, -1, -1, NULL, &groups, &box, &err);
+	rc = launch_try(&try, &box, &err);
 	cgroups_end(&groups);
 
 	if (rc == 0) {

@@ -6,31 +6,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/confine/caps.h"
-#include "common/confine/landlock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/secret.h"
 #include "hands/confine/cgroup.h"
-#include "hands/confine/ns.h"
 #include "hands/init/accept.h"
 #include "hands/init/command.h"
 #include "hands/init/dialer.h"
 #include "hands/init/goodbye.h"
 #include "hands/init/key_wait.h"
+#include "hands/init/launch.h"
 #include "hands/init/mounts.h"
 #include "hands/init/newest.h"
-#include "hands/init/places.h"
 #include "hands/init/relay.h"
 #include "hands/init/scratch.h"
 #include "hands/init/wait.h"
@@ -51,112 +46,6 @@ struct launcher {
 	struct keys keys;	/* until the box stands */
 };
 
-static int
-open_self(struct ats_err *err)
-{
-	int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-
-	if (fd < 0)	/* an image without /proc */
-		fd = open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
-	return fd < 0 ? ats_err_sys(err, "open of this program") : fd;
-}
-
-/* How many situations min_level allows to be tried. What is hidden can be kept from shells by
- * mounts only. */
-static size_t
-situations(const struct hands_options *o)
-{
-	if (o->ndeny > 0)
-		return 1;
-	if (o->min_level == OPTIONS_NONE)
-		return 3;
-	return o->min_level >= (geteuid() == 0 ? OPTIONS_UID : OPTIONS_LANDLOCK) ? 2 : 1;
-}
-
-/* What a situation asks of Landlock. Without namespaces it is the wall for files, from ABI 3
- * (truncate); where workers have our uid for signals, too, from ABI 6. With the host's network
- * so are abstract sockets, which are names of the network namespace; without namespaces the
- * filter has no Unix sockets. */
-static int
-check_landlock(const struct hands_options *o, enum box_situation s, struct ats_err *err)
-{
-	int abi = ats_landlock_abi(), least = s == BOX_LANDLOCK ? 6 : s == BOX_UID ? 3 : 0;
-	bool net = o->net_host && (s == BOX_ROOT || s == BOX_USER);
-
-	if (abi >= (net ? 6 : least))
-		return 0;
-	return ats_err_set(err, ATS_E_UNAVAILABLE, "landlock: this kernel has ABI %d%s, %s "
-	    "needs %d; remedy: boot Linux %s or newer, with landlock in lsm=%s", abi,
-	    abi == 0 ? " (none)" : "", net ? "net=host" :
-	    s == BOX_UID ? "uid+landlock" : "landlock", net ? 6 : least,
-	    net || least == 6 ? "6.12" : "6.2", net ? ", or leave the network off" : "");
-}
-
-int
-launcher_try(const struct hands_options *o, enum box_situation s, bool probe, int link,
-    int listen, const struct keys *keys, struct cgroups *groups, struct launched *ret,
-    struct ats_err *err)
-{
-	struct init_plan plan = { .options = o,
-		.groups = groups,
-		.probe = probe,
-		.link = link,
-		.listen = listen,
-		.keys = keys,
-		.key = -1,
-		.relay = -1,
-		.workspace = -1,
-		.idmap_ws = -1,
-		.early_front = !probe && situations(o) == 1 };
-	int status[2] = { -1, -1 }, sock[2] = { -1, -1 }, rc = check_landlock(o, s, err);
-	pid_t pid = -1;
-
-	if (rc == 0)
-		rc = places_prepare(&plan, s, err);
-	plan.exe = open_self(err);
-	if (rc == 0 && keys != NULL)
-		rc = keys_pass(keys, &plan.key, err);
-	if (rc == 0 && (plan.exe < 0 || ats_fd_pipe(status, 0) < 0))
-		rc = plan.exe < 0 ? plan.exe : ats_err_sys(err, "pipe");
-	if (rc == 0 && ats_fd_socketpair(SOCK_SEQPACKET, sock) < 0)
-		rc = ats_err_sys(err, "socketpair");
-	plan.status = status[1];
-	plan.launcher = sock[1];
-	if (rc == 0) {
-		pid = cgroups_fork(groups, ns_flags(s, o->net_host));
-		if (pid == 0) {
-			(void)close(sock[0]);
-			init_main(&plan);
-		}
-		if (pid < 0)
-			rc = ns_flags(s, o->net_host) != 0 && errno != EAGAIN &&
-			    errno != ENOMEM ? ns_explain(s, errno, err) :
-			    ats_err_sys(err, "fork");
-	}
-	ats_fd_close(&status[1]);
-	ats_fd_close(&sock[1]);
-	ats_fd_close(&plan.key);
-	if (rc == 0 && ats_fd_read_all(status[0], &ret->status, sizeof ret->status) < 0)
-		rc = ats_err_set(err, ATS_E_SYS, "init ended before it said why");
-	else if (rc == 0 && !ret->status.ok)
-		rc = ats_err_set(err, ret->status.err.code, "%s", ret->status.err.text);
-	if (pid > 0 && (rc < 0 || probe))
-		(void)waitpid(pid, NULL, 0);
-	ats_fd_close(&status[0]);
-	ats_fd_close(&plan.exe);
-	ats_fd_close(&plan.relay);
-	ats_fd_close(&plan.workspace);
-	ats_fd_close(&plan.idmap_ws);
-	if (rc < 0 || probe)
-		ats_fd_close(&sock[0]);
-	if (rc == 0) {
-		ret->init = pid;
-		ret->sock = sock[0];
-		ret->box = plan.box;
-	}
-	return rc;
-}
-
 /* Why there is no box: the last frame to a peer that waits for its hello. */
 static void
 say_why(const struct launcher *l, const struct ats_err *why)
@@ -173,15 +62,20 @@ start_box(struct launcher *l)
 	const enum box_situation root[] = { BOX_ROOT, BOX_UID, BOX_NONE };
 	const enum box_situation user[] = { BOX_USER, BOX_LANDLOCK, BOX_NONE };
 	const enum box_situation *s = geteuid() == 0 ? root : user;
-	size_t n = situations(l->o);
+	size_t n = launch_situations(l->o);
 	struct ats_err err = { 0 };
 	struct budget budget = l->o->budget;
+	struct launch try = { .options = l->o,
+		.link = l->link,
+		.listen = l->listen,
+		.keys = &l->keys,
+		.groups = &l->groups };
 
 	budget_complete(&budget, l->o->small);
 	cgroups_make(&l->groups, &budget);
 	for (size_t i = 0; i < n && (i == 0 || err.code == ATS_E_UNAVAILABLE); i++) {
-		if (launcher_try(l->o, s[i], false, l->link, l->listen, &l->keys,
-			&l->groups, &l->box, &err) == 0) {
+		try.situation = s[i];
+		if (launch_try(&try, &l->box, &err) == 0) {
 			l->newest.init = l->box.sock;
 			l->newest.box = &l->box.box;
 			l->namespaced = s[i] == BOX_ROOT || s[i] == BOX_USER;
