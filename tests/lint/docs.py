@@ -4,6 +4,7 @@
 configuration with their defaults, variables of the environment, manuals, the protocol's number; and
 the version is one. Prints a line for each thing that is not so; for 23-docs.sh, from the top of the
 tree, after make."""
+import fnmatch
 import glob
 import json
 import os
@@ -18,6 +19,8 @@ PROGRAMS = {"ats-brain": 8, "ats-engine": 8, "ats-gateway": 8, "ats-hands": 8, "
 PAGES = ["README.md", "CONTRIBUTING.md", "packaging/npm/README.md", *sorted(glob.glob("docs/*.md"))]
 MANUALS = sorted(glob.glob("docs/man/*.[1-8]"))
 SOURCES = ("common", "proto", "brain", "hands", "packaging", "tests", ".ci")
+# Of files whose folder a document does not say.
+NAMES = {f for top in SOURCES for _, _, files in os.walk(top) for f in files}
 # Words that documents take for a name of the reader's.
 PLACEHOLDER = re.compile(r"NN|NAME|VERSION|\bX\.Y|[<>{}]|FILE\b|\.\.\.")
 
@@ -74,9 +77,16 @@ def check_links(page, text):
 
 def check_files(page, text):
     top = re.compile(r"(?:%s|docs)/[\w.*?/-]+" % "|".join(map(re.escape, SOURCES)))
+    source = re.compile(r"[\w*-]+\.(?:c|h|def|py|tsv|mut|mk)")
     for at, word in inline(text):
-        for part in word.split():
-            if top.fullmatch(part) and not PLACEHOLDER.search(part) and not glob.glob(part):
+        parts = [p.rstrip(".;:") for p in word.replace(",", " ").split()]
+        # In a command a name without a folder is the reader's.
+        alone = all(map(source.fullmatch, parts))
+        for part in parts:
+            if PLACEHOLDER.search(part):
+                continue
+            if (top.fullmatch(part) and not glob.glob(part)) or (
+                    alone and not fnmatch.filter(NAMES, part)):
                 complain(page, at, "no file " + part)
 
 
