@@ -110,6 +110,17 @@ def check_make(page, text, known):
                     complain(page, at + m.start(), "no target of make: " + word)
 
 
+def check_help(known):
+    """make help and the list in docs/TESTING.md have each target that is for people."""
+    for where, text in (("make help", subprocess.run(
+            ["make", "-s", "help"], stdout=subprocess.PIPE, text=True, check=False).stdout),
+                        ("docs/TESTING.md", read("docs/TESTING.md").split("`sh packaging/check`")[0])):
+        for target in sorted(known):
+            if re.fullmatch(r"check[a-z-]*|fuzz-[a-z]+|lint|bench", target) and not re.search(
+                    r"(?<![\w-])%s(?![\w-])" % target, text):
+                print("%s: has no %s" % (where, target))
+
+
 # ---- commands -------------------------------------------------------------------------------
 
 
@@ -317,6 +328,7 @@ def main():
         check_examples(page, text, known)
         check_keys(page, text, known)
         check_environment(page, text, said)
+    check_help(make)
     check_manual(options, ctl)
     check_references()
     check_version()
