@@ -169,6 +169,15 @@ def invocations(text):
             yield at + m.start(), m.group(1), m.group(2).split()
 
 
+def check_typed(page, text):
+    """What explains a command stands behind a #: the line is typed, or copied, as it is."""
+    program = r"(?:[A-Z_]+=\S+ +)*(?:atsctl|ats-[a-z]+|make|kubectl|sudo|systemctl|python3|tests/\S+) "
+    for at, language, code in code_of(text):
+        if language in ("", "sh"):
+            for m in re.finditer(r"^ *%s[^\n#]*?[^\s\\#] {2,}[^#\s\\]" % program, code, re.M):
+                complain(page, at + m.start(), "no # before what is said of the command")
+
+
 def check_commands(page, text, known, options):
     for at, program, words in invocations(text):
         if program == "atsctl":
@@ -180,8 +189,9 @@ def check_commands(page, text, known, options):
                     complain(page, at, "%s has no option %s" % (program, word))
 
 
-def check_manual(options, known):
-    """Options of a program's manual are those of its help, and the other way round."""
+def check_manual(options):
+    """Options of a program's manual are those of its help, and the other way round; of atsctl the
+    tests see to it (0303-completion.py)."""
     for program, section in PROGRAMS.items():
         page = "docs/man/%s.%d" % (program, section)
         text = read(page).replace("\\-", "-")
@@ -192,14 +202,6 @@ def check_manual(options, known):
         for word in sorted(re.findall(r"^\.(?:It|Op) Fl -([a-z]+(?:-[a-z]+)*)", text, re.M)):
             if "--" + word not in options[program]:
                 print("%s: --help has no --%s" % (page, word))
-    told = set(re.findall(r"Fl -([a-z]+(?:-[a-z]+)*)", read("docs/man/atsctl.1")))
-    for name, (has, fixed) in known.items():
-        for word in sorted(has):
-            if word[2:] not in told:
-                print("docs/man/atsctl.1: %s of %s is not there" % (word, name))
-        for word in (name, *fixed):
-            if not re.search(r"(?:Cm|Ar|\||^\.It Cm) ?.*\b%s\b" % word, read("docs/man/atsctl.1"), re.M):
-                print("docs/man/atsctl.1: %s is not there" % word)
 
 
 # ---- configuration --------------------------------------------------------------------------
@@ -327,6 +329,7 @@ def main():
         check_links(page, text)
         check_files(page, text)
         check_make(page, text, make)
+        check_typed(page, text)
     for page in [*PAGES, *MANUALS]:
         text = read(page)
         check_commands(page, text, ctl, options)
@@ -334,7 +337,7 @@ def main():
         check_keys(page, text, known)
         check_environment(page, text, said)
     check_help(make)
-    check_manual(options, ctl)
+    check_manual(options)
     check_references()
     check_version()
     check_protocol()
