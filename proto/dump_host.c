@@ -137,6 +137,9 @@ config_range(const char *type, uint64_t def, uint64_t min, uint64_t max, const c
 	case 'B':
 		printf("true or false | %s", def != 0 ? "true" : "false");
 		break;
+	case 'A':
+		printf("object of arrays of strings | none");
+		break;
 	case 'E':
 		printf("object of strings | none");
 		break;

@@ -55,6 +55,9 @@ config_key(const char *key, const char *type, uint64_t def, uint64_t min, uint64
 	case 'B':
 		printf("True or false, default %s.\n", def != 0 ? "true" : "false");
 		break;
+	case 'A':
+		printf("An object of arrays of strings.\n");
+		break;
 	case 'E':
 		printf("An object of strings.\n");
 		break;

@@ -227,6 +227,29 @@ def check_keys(page, text, known):
                 complain(page, m.start(), "%s is %s if nothing is said" % (key, known[key]))
 
 
+def config_check(text):
+    """What atsctl config check says of it, "" where it is right."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        f.write(text)
+        f.flush()
+        r = subprocess.run([os.path.join(BUILD, "atsctl"), "config", "check", f.name],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return r.stderr.split(".json: ")[-1].strip() if r.returncode != 0 else ""
+
+
+def check_types():
+    """What a key may be is in the table as it is in the error for what it may not be."""
+    for key, kind in re.findall(r"^\| `([a-z_.]+)` \| ([^|]*) \|", read("docs/gen/config.md"), re.M):
+        top = None
+        for part in reversed(key.split(".")):
+            top = {part: top}
+        kind = re.sub(r"^integer, (\d+) to", r"whole number from \1 to", kind)
+        if not re.search(r'"%s" must be (an? )?%s( without NUL)? \(' % (re.escape(key), kind),
+                         config_check(json.dumps(top))):
+            print("docs/gen/config.md: %s is said to be %s; atsctl config check: %s" % (
+                key, kind, config_check(json.dumps(top))))
+
+
 def check_examples(page, text, known):
     """Examples of brain.json are right, as far as atsctl config check can tell without the files."""
     tops = {k.split(".")[0] for k in known}
@@ -252,13 +275,9 @@ def check_examples(page, text, known):
                 r.partition("__")[2].replace("*", "x"): {"description": "d", "method": "GET", "path": "/"}
                 for r in rules if "github__" in r}}}
             code = json.dumps(top)
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
-            f.write(code)
-            f.flush()
-            r = subprocess.run([os.path.join(BUILD, "atsctl"), "config", "check", f.name],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-        if r.returncode != 0 and "No such file" not in r.stderr:
-            complain(page, at, "an example that is refused: " + r.stderr.split(".json: ")[-1].strip())
+        why = config_check(code)
+        if why and "No such file" not in why:
+            complain(page, at, "an example that is refused: " + why)
 
 
 # ---- environment, protocol ------------------------------------------------------------------
@@ -337,6 +356,7 @@ def main():
         check_keys(page, text, known)
         check_environment(page, text, said)
     check_help(make)
+    check_types()
     check_manual(options)
     check_references()
     check_version()
