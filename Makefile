@@ -143,7 +143,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/confine/cgroup_find.o
 SHIM := main rpc methods calls out relay_socket relay_dir
 SHIM_O := $(SHIM:%=hands/shim/%.o)
-HANDS_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) $(CHILD_O) \
+HANDS_O := $(COMMON_O) $(ACCEPT_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) $(CHILD_O) \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
 CTL := main commands data options output render run query start ask door session io streams tty exit_code \
 	mcp_client mcp_engine mcp_envelope mcp_lines mcp_lost mcp_meta mcp_elicit mcp_state mcp_rounds mcp_retry mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \

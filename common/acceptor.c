@@ -21,6 +21,7 @@ struct ats_acceptor {
 	ats_acceptor_fn admit;
 	void *ctx;
 	bool on;			/* else stopped or pausing */
+	bool told;			/* in the log, that none can be taken */
 };
 
 static void
@@ -33,13 +34,16 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		int got = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (got >= 0) {
+			a->told = false;
 			a->admit(a->ctx, got);
 			continue;
 		}
 		if (errno == EINTR || errno == ECONNABORTED)
 			continue;
 		if (errno != EAGAIN) {
-			ats_log(ATS_LOG_ERROR, "cannot accept", "errno=%d", errno);
+			if (!a->told)
+				ats_log(ATS_LOG_ERROR, "cannot accept", "errno=%d", errno);
+			a->told = true;
 			ats_acceptor_pause(a, PAUSE_MS);
 		}
 		return;

@@ -4,6 +4,7 @@
  * those programs', results are brain's. What is kept for a lost link is bounded in all. */
 #include "hands/front/gateway_private.h"
 
+#include "common/acceptor.h"
 #include "common/chan.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -374,10 +375,7 @@ gateway_free(struct gateway *g)
 		g->peers = p->next;
 		gateway_peer_free(p);
 	}
-	if (g->accept_ev != NULL)
-		event_free(g->accept_ev);
-	if (g->pause != NULL)
-		event_free(g->pause);
+	ats_acceptor_free(g->acceptor);
 	ats_fd_close(&g->listen_fd);
 	free(g->tools);
 	free(g);

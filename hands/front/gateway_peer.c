@@ -5,6 +5,7 @@
  * link, with front as the brain: control.tools comes first. */
 #include "hands/front/gateway_private.h"
 
+#include "common/acceptor.h"
 #include "common/chan.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -17,7 +18,6 @@
 #include <sys/socket.h>
 
 #define LOG_MS 1000u
-#define PAUSE_MS 100u		/* out of descriptors */
 
 /* ---- what they send -------------------------------------------------------------------- */
 static int
@@ -144,14 +144,29 @@ is_ours(const struct gateway *g, int conn)
 	    (uid == g->f->opt.peers[0] || uid == g->f->opt.peers[1]);
 }
 
-/* Takes conn. */
+/* Each costs a greeting of up to a MiB: so many a second, and the others wait. */
 static void
-admit(struct gateway *g, int conn)
+count(struct gateway *g)
+{
+	uint64_t now = ats_clock_ms();
+
+	if (now - g->second_ms >= 1000) {
+		g->second_ms = now;
+		g->accepted = 0;
+	}
+	if (++g->accepted >= GATEWAY_ACCEPTS)
+		ats_acceptor_pause(g->acceptor, (unsigned)(1000 - (now - g->second_ms)));
+}
+
+static void
+admit(void *ctx, int conn)
 {
 	static const struct ats_chan_ops ops = { .check = on_check, .frame = on_frame,
 		.closed = on_closed };
+	struct gateway *g = ctx;
 	struct gateway_peer *p;
 
+	count(g);
 	if (!is_ours(g, conn) || g->npeers >= GATEWAY_PEERS ||
 	    (p = ats_calloc(1, sizeof(*p))) == NULL) {
 		log_end(g, g->npeers >= GATEWAY_PEERS ? ATS_E_FULL : ATS_E_PERM,
@@ -172,62 +187,11 @@ admit(struct gateway *g, int conn)
 		gateway_peer_send(p, ATS_FRAME_TOOLS, 0, g->tools, g->tools_len, NULL, 0);
 }
 
-static void
-pause_for(struct gateway *g, uint64_t ms)
-{
-	const struct timeval tv = ats_timeval_ms(ms);
-
-	if (evtimer_add(g->pause, &tv) == 0)
-		(void)event_del(g->accept_ev);
-}
-
-static void
-on_pause(evutil_socket_t fd, short what, void *arg)
-{
-	struct gateway *g = arg;
-
-	(void)fd;
-	(void)what;
-	(void)event_add(g->accept_ev, NULL);
-}
-
-/* Each costs a greeting of up to a MiB: so many a second, and the others wait. */
-static void
-count(struct gateway *g)
-{
-	uint64_t now = ats_clock_ms();
-
-	if (now - g->second_ms >= 1000) {
-		g->second_ms = now;
-		g->accepted = 0;
-	}
-	if (++g->accepted >= GATEWAY_ACCEPTS)
-		pause_for(g, 1000 - (now - g->second_ms));
-}
-
-static void
-on_accept(evutil_socket_t fd, short what, void *arg)
-{
-	struct gateway *g = arg;
-	int conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	(void)what;
-	if (conn >= 0) {
-		count(g);
-		admit(g, conn);
-	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		pause_for(g, PAUSE_MS);
-	}
-}
-
 int
 gateway_listen(struct gateway *g)
 {
 	if (g->listen_fd < 0)
 		return 0;
-	g->pause = evtimer_new(g->f->base, on_pause, g);
-	if (g->pause == NULL || ats_fd_nonblock(g->listen_fd, true) < 0)
-		return -ATS_E_NOMEM;
-	g->accept_ev = event_new(g->f->base, g->listen_fd, EV_READ | EV_PERSIST, on_accept, g);
-	return g->accept_ev == NULL || event_add(g->accept_ev, NULL) < 0 ? -ATS_E_NOMEM : 0;
+	g->acceptor = ats_acceptor_new(g->f->base, g->listen_fd, admit, g);
+	return g->acceptor == NULL ? -ATS_E_NOMEM : ats_acceptor_start(g->acceptor);
 }

@@ -12,7 +12,7 @@
 #include "proto/msg.h"
 
 struct ats_chan;
-struct event;
+struct ats_acceptor;
 
 #define GATEWAY_PEERS 16u
 #define GATEWAY_CALLS 64u		/* of a peer */
@@ -41,7 +41,7 @@ struct gateway_call {
 struct gateway {
 	struct front *f;
 	int listen_fd;
-	struct event *accept_ev, *pause;
+	struct ats_acceptor *acceptor;
 	uint64_t second_ms;
 	unsigned accepted;	/* in that second */
 	uint64_t log_ms, unlogged;	/* peers that broke a rule */

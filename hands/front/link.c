@@ -5,6 +5,7 @@
  * Invariant: at most one attachment; calls are taken only between READY and its end. */
 #include "hands/front/link.h"
 
+#include "common/acceptor.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/fd.h"
@@ -86,7 +87,7 @@ link_goodbye(struct link *l, int code, const char *text)
 bool
 link_has_way_in(const struct link *l)
 {
-	return l->accept_ev != NULL;
+	return l->acceptor != NULL || l->passed != NULL;
 }
 
 uint64_t
@@ -304,7 +305,7 @@ link_ended(struct peer *p, int code, const char *why)
 	peer_free(p);
 	if (attached)
 		front_stop_if_drained(l->f);
-	if (l->accept_ev == NULL && l->at == NULL && l->waiting == NULL)
+	if (!link_has_way_in(l) && l->at == NULL && l->waiting == NULL)
 		front_stop(l->f, "the link is closed and there is no other way in");
 	else if (attached)
 		arm(l->retention, l->f->opt.retention_ms);
@@ -401,8 +402,9 @@ link_free(struct link *l)
 		l->waiting = p->next;
 		peer_free(p);
 	}
-	if (l->accept_ev != NULL)
-		event_free(l->accept_ev);
+	ats_acceptor_free(l->acceptor);
+	if (l->passed != NULL)
+		event_free(l->passed);
 	if (l->retention != NULL)
 		event_free(l->retention);
 	if (l->heartbeat != NULL)

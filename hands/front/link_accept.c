@@ -4,34 +4,14 @@
  * connects, outside of the box. Runs in hands' front. */
 #include "hands/front/link_private.h"
 
+#include "common/acceptor.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "hands/front/front.h"
 #include "hands/init/roles.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <sys/socket.h>
-
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct link *l = arg;
-
-	(void)fd;
-	(void)what;
-	(void)event_add(l->accept_ev, NULL);
-}
-
-/* Out of descriptors: the backlog waits. The base ends with us, so l is there. */
-static void
-pause_accept(struct link *l)
-{
-	static const struct timeval pause = { 0, 100000 };
-
-	if (event_base_once(l->f->base, -1, EV_TIMEOUT, on_resume, l, &pause) == 0)
-		(void)event_del(l->accept_ev);
-}
 
 int
 link_take(struct link *l, int fd, bool network, struct ats_err *err)
@@ -63,40 +43,40 @@ link_want(struct link *l)
 	l->known = false;
 }
 
-/* As accept4. Launcher and dialer are trusted; their end is ours. */
-static int
-take_passed(struct link *l, int fd, char *ret_kind)
+/* The link's from here on. */
+static void
+take(struct link *l, int fd, bool network)
 {
-	int conn = -1;
-	size_t n = 0;
-	ssize_t got = ats_fd_recv(fd, ret_kind, sizeof(*ret_kind), &conn, 1, &n);
+	struct ats_err err = { 0 };
 
-	errno = EAGAIN;
-	l->asked = false;
-	if (got == 0) {
-		(void)event_del(l->accept_ev);
-		front_stop(l->f, "the other end of --listen or --connect is gone");
-	}
-	return n == 1 ? conn : -1;
+	if (link_take(l, fd, network, &err) < 0)
+		ats_log(ATS_LOG_ERROR, "a connection could not be taken", "why=\"%s\"", err.text);
 }
 
 static void
-on_accept(evutil_socket_t fd, short what, void *arg)
+on_accepted(void *ctx, int fd)
+{
+	take(ctx, fd, false);
+}
+
+/* Launcher and dialer are trusted; their end is ours. */
+static void
+on_passed(evutil_socket_t fd, short what, void *arg)
 {
 	struct link *l = arg;
-	struct ats_err err = { 0 };
 	char kind = LINK_KIND_LOCAL;
-	int conn = l->passed ? take_passed(l, fd, &kind) :
-	    accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int conn = -1;
+	size_t n = 0;
+	ssize_t got = ats_fd_recv(fd, &kind, sizeof(kind), &conn, 1, &n);
 
 	(void)what;
-	if (conn < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			pause_accept(l);
-		return;
+	l->asked = false;
+	if (got == 0) {
+		(void)event_del(l->passed);
+		front_stop(l->f, "the other end of --listen or --connect is gone");
 	}
-	if (link_take(l, conn, kind != LINK_KIND_LOCAL, &err) < 0)
-		ats_log(ATS_LOG_ERROR, "a connection could not be taken", "why=\"%s\"", err.text);
+	if (n == 1)
+		take(l, conn, kind != LINK_KIND_LOCAL);
 }
 
 int
@@ -108,10 +88,11 @@ link_listen(struct link *l, int listen_fd)
 	l->listen_fd = listen_fd;
 	if (listen_fd < 0)
 		return 0;
-	l->passed = getsockopt(listen_fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 &&
-	    listens == 0;
+	if (getsockopt(listen_fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 || listens != 0) {
+		l->acceptor = ats_acceptor_new(l->f->base, listen_fd, on_accepted, l);
+		return l->acceptor == NULL ? -ATS_E_NOMEM : ats_acceptor_start(l->acceptor);
+	}
 	if (ats_fd_nonblock(listen_fd, true) == 0)
-		l->accept_ev =
-		    event_new(l->f->base, listen_fd, EV_READ | EV_PERSIST, on_accept, l);
-	return l->accept_ev == NULL || event_add(l->accept_ev, NULL) < 0 ? -ATS_E_NOMEM : 0;
+		l->passed = event_new(l->f->base, listen_fd, EV_READ | EV_PERSIST, on_passed, l);
+	return l->passed == NULL || event_add(l->passed, NULL) < 0 ? -ATS_E_NOMEM : 0;
 }

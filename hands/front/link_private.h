@@ -13,6 +13,7 @@
 #include "hands/front/link.h"
 #include "proto/prove.h"
 
+struct ats_acceptor;
 struct event;
 struct link;
 
@@ -49,10 +50,10 @@ struct link {
 	struct event *retention, *heartbeat;
 
 	int listen_fd;
-	bool passed;		/* by it come connections of the launcher's or the dialer's */
 	bool asked;		/* the dialer, for one */
 	bool known;		/* the last link was an attachment */
-	struct event *accept_ev;
+	struct ats_acceptor *acceptor;	/* a socket of ours that listens, or NULL; */
+	struct event *passed;	/* or connections of the launcher's or the dialer's */
 
 	struct event *pause;	/* until the next wrong proof is answered */
 	unsigned pause_ms;
