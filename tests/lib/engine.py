@@ -288,3 +288,14 @@ def as_user(uid, fn):
     os.close(r)
     os.waitpid(pid, 0)
     return out.decode()
+
+
+def up(home, client=None, **settings):
+    """One with a session, a door and a sandbox: (engine, session id, sandbox id, door, hands). With
+    client, the nonce of the door, the next engine will find the sandbox, too."""
+    e = Engine(home, **settings)
+    s, b = e.session()
+    if client:
+        e.listen_for(b)
+    d = e.door(s, client)
+    return e, s, b, d, e.hands(b)

@@ -23,16 +23,9 @@ def text(answer):
     return "".join(c.get("text", "") for c in answer["result"]["content"])
 
 
-def up(home, **settings):
-    e = engine.Engine(home, **settings)
-    s, b = e.session()
-    d = e.door(s)
-    return e, s, b, d, e.hands(b)
-
-
 @ats.test("a result's text, blocks, output, exit and timings reach the client")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, "Bash", command="x")
     f = h.call()
     ats.equal((f.json["split"], f.json["keep"]), (True, True))
@@ -57,7 +50,7 @@ def _(home):
 
 @ats.test("a large text is escaped whole")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, "Grep", pattern="x")
     big = ('"\\\n\x01\u00e9' * 400000)
     h.result(h.call(), big)
@@ -66,7 +59,7 @@ def _(home):
 
 @ats.test("cwd and read-state travel, lies do not")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     a, other = os.path.join(home.ws, "a"), os.path.join(home.ws, "b")
     read = {"path": a, "size": 3, "mtime_ns": 7, "sha256": "0" * 64}
     for delta in ({"cwd": "/etc"}, {"cwd": home.ws + "/../x"}, {"cwd": "tmp"},
@@ -104,7 +97,7 @@ def _(home):
 
 @ats.test("calls on one file take turns: the next has what the one before made of it")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     path = os.path.join(home.ws, "f")
 
     def state(n):
@@ -139,7 +132,7 @@ def _(home):
 
 @ats.test("who waits for its turn is cancelled, timed out, or sent to the next sandbox in order")
 def _(home):
-    e, s, b, d, h = up(home, queue_ms=1500, cancel_ms=100, grace_ms=100)
+    e, s, b, d, h = engine.up(home, queue_ms=1500, cancel_ms=100, grace_ms=100)
 
     def write(n, **kw):
         return ask(d, "Write", "k%d" % n, file_path="f", content=str(n), **kw)
@@ -171,7 +164,7 @@ def _(home):
 
 @ats.test("a reader of raw data that waits holds up no change of the file, nor forgets it")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     path = os.path.join(home.ws, "f")
 
     def state(n):
@@ -214,7 +207,7 @@ def _(home):
 
 @ats.test("a call that hands does not end: its pipe ends with the answer")
 def _(home):
-    e, s, b, d, h = up(home, cancel_ms=50, grace_ms=50)
+    e, s, b, d, h = engine.up(home, cancel_ms=50, grace_ms=50)
     r, w = os.pipe()
     i = d.send("ats/tool.call", {"name": "Read", "arguments": {"file_path": "f"},
                                  "timeout_ms": 50, "fds": ["data"]}, [w])
@@ -238,7 +231,7 @@ def _(home):
 
 @ats.test("data with a gap are an error, and not whole")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     r, w = os.pipe()
     i = d.send("ats/tool.call", {"name": "Read", "arguments": {"file_path": "f"},
                                  "fds": ["data"]}, [w])
@@ -256,7 +249,7 @@ def _(home):
 
 @ats.test("a file is where it was when it was asked for, whatever cd comes before it is sent")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
 
     def cd(to):
         i = ask(d, "Bash", command="cd " + to)
@@ -283,7 +276,7 @@ def _(home):
 
 @ats.test("the same id and input give the same answer, another input is an error")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     for tool, one, two in (("Bash", {"command": "a"}, {"command": "b"}),
                            ("Write", {"file_path": "a", "content": "1"}, {"file_path": "b", "content": "1"}),
                            ("Read", {"file_path": "a"}, {"file_path": "b"})):
@@ -312,7 +305,7 @@ def _(home):
 
 @ats.test("a large answer is kept beside the journal and given again")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, "Bash", "big", command="x")
     f = h.call()
     h.result(f, "y" * 100000)
@@ -360,7 +353,7 @@ def _(home):
 
 @ats.test("a call that hands does not end is ended by the engine")
 def _(home):
-    e, s, b, d, h = up(home, grace_ms=50, cancel_ms=50)
+    e, s, b, d, h = engine.up(home, grace_ms=50, cancel_ms=50)
     i = d.send("ats/tool.call", {"name": "Read", "arguments": {"file_path": "a"},
                                  "timeout_ms": 50})
     f = h.call()
@@ -382,7 +375,7 @@ def _(home):
 
 @ats.test("progress reaches the client that gave a token, and no other")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     d.initialize()
     i = d.send("tools/call", {"name": "Bash", "arguments": {"command": "x"},
                               "_meta": {"progressToken": "tok\n"}})
@@ -409,7 +402,7 @@ def _(home):
 
 @ats.test("a lost sandbox: pure and checked calls go on, others are unknown")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = {t: ask(d, t, t, **a) for t, a in (
         ("Read", {"file_path": "a"}), ("Edit", {"file_path": "b", "old_string": "x", "new_string": "y"}),
         ("Bash", {"command": "x"}))}
@@ -438,7 +431,7 @@ def _(home):
 
 @ats.test("retries of a call are limited")
 def _(home):
-    e, s, b, d, h = up(home, retry_limit=2)
+    e, s, b, d, h = engine.up(home, retry_limit=2)
     i, j = ask(d, "Read", file_path="a"), ask(d, "Write", file_path="b", content="")
     for n in range(3):
         ats.equal({h.call().json.get("attempt", 0), h.call().json.get("attempt", 0)}, {n})
@@ -453,7 +446,7 @@ def _(home):
 
 @ats.test("background shells that were lost are told to the model once")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, "Bash", command="x", run_in_background=True)
     h.result(h.call(), "bash_1", ctx_delta={"shell_started": "bash_1"})
     d.answer(i)
@@ -493,7 +486,7 @@ def _(home):
 
 @ats.test("a silent hands is lost after two heartbeats")
 def _(home):
-    e, s, b, d, h = up(home, heartbeat_ms=60)
+    e, s, b, d, h = engine.up(home, heartbeat_ms=60)
     i = ask(d, "Read", file_path="a")
     h.recv()
     ats.equal(h.recv().name, "control.ping")
@@ -507,7 +500,7 @@ def _(home):
 
 @ats.test("restart and kill of a sandbox by its owner")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     d.request("ats/sandbox.restart", {"id": b})
     e.expect("KILL_SANDBOX")
     e.exited(b)
@@ -524,7 +517,7 @@ def _(home):
 
 @ats.test("64 calls in flight while one exec prints: all answered, memory bounded")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     r, w = os.pipe()
     os.set_blocking(w, False)
     x = d.send("ats/exec", {"argv": ["yes"], "call_id": "yes", "fds": ["stdout"]}, [w])
@@ -572,7 +565,7 @@ def _(home):
 def _(home):
     if ats.SHORT_IO:
         ats.skip("looks at how bytes are cut")
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     r, w = os.pipe()
     os.set_blocking(w, False)
     x = d.send("ats/exec", {"argv": ["yes"], "call_id": "a", "fds": ["stderr"]}, [w])
@@ -599,7 +592,7 @@ def _(home):
 def _(home):
     if ats.SHORT_IO:
         ats.skip("looks at how bytes are cut")
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     in_r, in_w = os.pipe()
     out_r, out_w = os.pipe()
     os.set_blocking(out_w, False)
@@ -651,7 +644,7 @@ def _(home):
 
 @ats.test("an exec whose client leaves is cancelled; a Bash is given time to be asked again")
 def _(home):
-    e, s, b, d, h = up(home, orphan_ms=200)
+    e, s, b, d, h = engine.up(home, orphan_ms=200)
     d.send("ats/exec", {"argv": ["sleep"], "call_id": "x"})
     f = h.call()
     ask(d, "Bash", "b", command="x")
@@ -670,7 +663,7 @@ def _(home):
 
 @ats.test("a closed session ends its calls, the last one its sandbox")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     s2, b2 = e.session(key="second")
     ats.equal(b2, b)
     d2 = e.door(s2)

@@ -15,11 +15,7 @@ EDIT = {"name": "Edit", "arguments": {"file_path": "a", "old_string": "x", "new_
 
 
 def up(home, **settings):
-    e = engine.Engine(home, **settings)
-    s, b = e.session()
-    e.listen_for(b)
-    d = e.door(s, "nonce")
-    return e, s, b, d, e.hands(b)
+    return engine.up(home, "nonce", **settings)
 
 
 def send(d, params):
@@ -46,13 +42,10 @@ def _(home):
 
 @ats.test("sent and running when the engine dies: the result comes to who asks again")
 def _(home):
+    e, s, b, d, h = up(home)
     for params in (BASH, EDIT):
         for early in (True, False):      # asked again before, or after hands is back
             params = dict(params, call_id="k%s%s" % (params["name"], early))
-            e = getattr(home, "engine", None)
-            if e is None:
-                e, s, b, d, h = up(home)
-                home.engine = e
             i = send(d, params)
             f = h.call()
             e.restart([b])
@@ -90,11 +83,8 @@ def _(home):
 
 @ats.test("an edit that outlived the engine has its turn before those that come after")
 def _(home):
+    e, s, b, d, h = up(home)
     for ends in (True, False):           # hands still runs it; or never had it
-        e = getattr(home, "engine", None)
-        if e is None:
-            e, s, b, d, h = up(home)
-            home.engine = e
         one, two = (dict(EDIT, call_id="%s%d" % (ends, n)) for n in (1, 2))
         send(d, one)
         f = h.call()
@@ -161,12 +151,9 @@ def _(home):
 
 @ats.test("never received by hands: asked again, it is sent again, whatever its class")
 def _(home):
+    e, s, b, d, h = up(home)
     for early in (True, False):
         params = dict(BASH, call_id="k%s" % early)
-        e = getattr(home, "engine", None)
-        if e is None:
-            e, s, b, d, h = up(home)
-            home.engine = e
         i = send(d, params)
         f = h.call()
         e.restart([b])
@@ -188,11 +175,8 @@ def _(home):
 
 @ats.test("engine and hands both gone: never is unknown, checked is checked, pure runs")
 def _(home):
+    e, s, b, d, h = up(home)
     for alive in (False, True):          # hands is not there, or is another one
-        e = getattr(home, "engine", None)
-        if e is None:
-            e, s, b, d, h = up(home)
-            home.engine = e
         bash, edit = dict(BASH, call_id="b%s" % alive), dict(EDIT, call_id="e%s" % alive)
         send(d, bash)
         send(d, edit)

@@ -21,13 +21,6 @@ def code(answer):
     return answer["error"]["data"]["code"]
 
 
-def up(home, **settings):
-    e = engine.Engine(home, **settings)
-    s, b = e.session()
-    d = e.door(s)
-    return e, s, b, d, e.hands(b)
-
-
 def read(d, h, name="a"):
     """Read, so that the session knows the file."""
     i = d.send("ats/tool.call", {"name": "Read", "arguments": {"file_path": name}})
@@ -41,7 +34,7 @@ def read(d, h, name="a"):
 
 @ats.test("the frame, and each verdict")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     path = read(d, h)
     i = ask(d)
     f = h.call()
@@ -69,7 +62,7 @@ def _(home):
 
 @ats.test("a command's timeout is not its check's, the caller's is")
 def _(home):
-    e, s, b, d, h = up(home, grace_ms=50, cancel_ms=50)
+    e, s, b, d, h = engine.up(home, grace_ms=50, cancel_ms=50)
     ask(d, "Bash", {"command": "x", "timeout": 1})
     ats.equal(h.call().json["deadline_ms"], 120000)
     i = ask(d, timeout_ms=20)
@@ -105,7 +98,7 @@ def _(home):
 
 @ats.test("lost while it runs: sent again, whatever the tool, up to the limit")
 def _(home):
-    e, s, b, d, h = up(home, retry_limit=2)
+    e, s, b, d, h = engine.up(home, retry_limit=2)
     for tool, arguments in (("Edit", EDIT), ("Bash", {"command": "x"}),
                             ("KillShell", {"shell_id": "bash_1"})):
         i = ask(d, tool, arguments)
@@ -125,7 +118,7 @@ def _(home):
 
 @ats.test("the engine dies: nothing is journaled, asked again it is made again")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, call_id="v")
     h.result(h.call(), "first")
     ats.equal(d.answer(i)["result"]["text"], "first")
@@ -147,7 +140,7 @@ def _(home):
 
 @ats.test("the call that follows may have its id; other input under one id is refused")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, call_id="k")
     h.result(h.call(), "fine")
     ats.equal(d.answer(i)["result"]["valid"], True)
@@ -162,7 +155,7 @@ def _(home):
 
 @ats.test("it waits for the edit before it, and sees what that made of the file")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     path = read(d, h)
     edit = d.send("ats/tool.call", {"name": "Edit", "arguments": EDIT})
     f = h.call()
@@ -181,7 +174,7 @@ def _(home):
 
 @ats.test("hands that gives it a ctx_delta is ended, and nothing is learnt from that")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = ask(d, "Read", {"file_path": "a"})
     f = h.call()
     h.result(f, "x", ctx_delta={"reads": [
@@ -198,7 +191,7 @@ def _(home):
 
 @ats.test("what hands may say, and what ends the link")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     for members in ({"outcome": "unknown"}, {"outcome": "done", "blocks": [{"type": "text"}]},
                     {"outcome": "done", "valid": True}, {"outcome": 1}):
         i = ask(d)
@@ -216,7 +209,7 @@ def _(home):
 
 @ats.test("parameters that are refused, and whose session it is")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     for params in ({}, {"name": 1}, {"name": "Edit", "arguments": []}, {"name": "x" * 65},
                    {"name": "Edit", "arguments": "{}"}, {"name": "Edit", "surprise": 1},
                    {"name": "Edit", "call_id": 7}, {"name": "Edit", "timeout_ms": -1},
@@ -262,7 +255,7 @@ def _(home):
 
 @ats.test("a client that goes takes its checks with it")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     d2 = e.door(s)
     ask(d2, "Bash", {"command": "x"})
     f = h.call()

@@ -11,13 +11,6 @@ import engine
 HASH = "ab" * 32
 
 
-def up(home, **settings):
-    e = engine.Engine(home, **settings)
-    s, b = e.session()
-    d = e.door(s)
-    return e, s, b, d, e.hands(b)
-
-
 def ask(d, ctx, tool="Bash", arguments=None, **more):
     params = {"name": tool, "arguments": arguments or {"command": "x"}, **more}
     return d.send("ats/tool.call", params if ctx is None else {**params, "ctx": ctx})
@@ -29,7 +22,7 @@ def read(home, name):
 
 @ats.test("cwd and what was read come from the runtime, and go back to it")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     sub = home.ws + "/sub"
     i = ask(d, {"cwd": sub, "reads": [read(home, "sub/f")]}, "Edit",
             {"file_path": "f", "old_string": "a", "new_string": "b"})
@@ -52,7 +45,7 @@ def _(home):
 
 @ats.test("a call that is asked for again does not move the session back")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     sub = home.ws + "/sub"
     i = ask(d, {"cwd": home.ws}, call_id="once")
     h.result(h.call(), "gone", ctx_delta={"cwd": sub})
@@ -68,7 +61,7 @@ def _(home):
 
 @ats.test("a check takes it, and says nothing of it")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     i = d.send("ats/tool.validate", {
         "name": "Edit", "arguments": {"file_path": "f", "old_string": "a", "new_string": "b"},
         "ctx": {"cwd": home.ws, "reads": [read(home, "f")]}})
@@ -80,7 +73,7 @@ def _(home):
 
 @ats.test("what is wrong in it refuses the call, and nothing of it is taken")
 def _(home):
-    e, s, b, d, h = up(home)
+    e, s, b, d, h = engine.up(home)
     good = read(home, "f")
     for ctx, why in (
             ({"cwd": "/etc"}, "ctx.cwd"), ({"cwd": home.ws + "/../x"}, "ctx.cwd"),

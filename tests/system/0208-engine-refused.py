@@ -14,11 +14,7 @@ WRITE = {"name": "Write", "arguments": {"file_path": "f", "content": "x"}, "call
 
 
 def up(home, **settings):
-    e = engine.Engine(home, **settings)
-    s, b = e.session()
-    e.listen_for(b)
-    d = e.door(s, "nonce")
-    return e, s, b, d, e.hands(b)
+    return engine.up(home, "nonce", **settings)
 
 
 def ask(d, **more):
@@ -130,11 +126,8 @@ def _(home):
 
 @ats.test("one of two attempts did not get there, the other may have: unknown, asked again or not")
 def _(home):
+    e, s, b, d, h = up(home)
     for early in (True, False):
-        e = getattr(home, "engine", None)
-        if e is None:
-            e, s, b, d, h = up(home)
-            home.engine = e
         key = "k%d" % early
         e.rules = []
         i = ask(d, call_id=key)

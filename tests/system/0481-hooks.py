@@ -10,14 +10,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import http_client
-
-
-def hook(command, **more):
-    return {"type": "command", "command": command, **more}
-
-
-def group(matcher, *hooks):
-    return {"matcher": matcher, "hooks": [hook(h) if isinstance(h, str) else h for h in hooks]}
+from hook_conf import group, hook
 
 
 def say(**specific):

@@ -11,14 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ats
 import kills
 import shim_client
-
-
-def hook(command, **more):
-    return {"type": "command", "command": command, **more}
-
-
-def group(matcher, *commands):
-    return {"matcher": matcher, "hooks": [hook(c) if isinstance(c, str) else c for c in commands]}
+from hook_conf import group, hook
 
 
 def specific(**more):

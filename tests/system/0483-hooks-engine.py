@@ -42,6 +42,18 @@ class Rig:
         arguments = {"command": command} if tool == "Bash" else more.pop("arguments")
         return self.d.send("ats/tool.call", {"name": tool, "arguments": arguments, **more})
 
+    def lose_engine(self, f, early):
+        """It dies with the call at hands, whose result the next one gets; early: the call is asked
+        for again before that. Its number, or None."""
+        self.e.restart([self.b])
+        self.h.close()
+        self.d = self.e.door(self.s)
+        nr = self.bash(call_id="k") if early else None
+        ats.equal(self.d.request("ping", id="p"), {})
+        self.h = self.e.accept(self.b, self.h.boot, [f.call])
+        self.h.result(f.call, b"ok")
+        return nr
+
     def outcome(self, nr):
         a = self.d.answer(nr)["result"]
         return a["outcome"], a.get("code"), [c["text"] for c in a["content"]]
@@ -122,13 +134,7 @@ def _(home):
         made = json.dumps({"hookSpecificOutput": {"updatedInput": {"command": "made"}}}).encode()
         r.ended(r.run_hook(), out=made)
         f = r.h.call()
-        r.e.restart([r.b])
-        r.h.close()
-        r.d = r.e.door(r.s)
-        nr = r.bash(call_id="k") if early else None
-        ats.equal(r.d.request("ping", id="p"), {})
-        r.h = r.e.accept(r.b, r.h.boot, [f.call])
-        r.h.result(f.call, b"ok")
+        nr = r.lose_engine(f, early)
         hook = r.run_hook()
         ats.equal((hook[1], hook[2]["tool_input"], hook[2]["tool_response"]["text"]),
                   (1, {"command": "made"}, "ok"))
@@ -149,13 +155,7 @@ def _(home):
         f = r.h.call()
         r.h.result(f.call, b"ok")
         r.run_hook()
-        r.e.restart([r.b])
-        r.h.close()
-        r.d = r.e.door(r.s)
-        nr = r.bash(call_id="k") if early else None
-        ats.equal(r.d.request("ping", id="p"), {})
-        r.h = r.e.accept(r.b, r.h.boot, [f.call])
-        r.h.result(f.call, b"ok")
+        nr = r.lose_engine(f, early)
         r.h.expect("control.ack", call=f.call)
         nr = nr or r.bash(call_id="k")
         outcome, code, texts = r.outcome(nr)

@@ -40,6 +40,14 @@ def key_of(c, name):
         return f.read()
 
 
+def box_of(c, claim):
+    return c.get("sandboxclaims", claim)["status"]["sandbox"]["name"]
+
+
+def has_own_key(c, claim):
+    ats.contains(key_of(c, box_of(c, claim)), "ats1:%s:" % claim[4:])
+
+
 def workspace(home, name):
     return home.dir + "/pool/" + name
 
@@ -55,7 +63,7 @@ def _(home):
     warm, = c.pods
     pid, ws = c.pods[warm].pid, workspace(home, "one")
     claim = tool(home, c, "up", ws, **POOL)[0].strip()
-    ats.equal(c.get("sandboxclaims", claim)["status"]["sandbox"]["name"], warm)
+    ats.equal(box_of(c, claim), warm)
     ats.equal(c.pods[warm].pid, pid, "the pod that was warm")
     serves(home, ws)
     ats.matches(key_of(c, warm), "ats1:%s:.*\nworkspace=%s\n\n$" % (claim[4:], ws))
@@ -103,11 +111,11 @@ def _(home):
     both = [workspace(home, n) for n in ("left", "right")]
     runs = [start(home, c, "up", ws, **POOL) for ws in both]
     claims = [finish(c, p)[0].strip() for p in runs]
-    boxes = [c.get("sandboxclaims", n)["status"]["sandbox"]["name"] for n in claims]
+    boxes = [box_of(c, n) for n in claims]
     ats.equal(len(set(boxes)), 2)
     ats.check(warm in boxes, boxes)
     for claim, box, ws in zip(claims, boxes, both):
-        ats.contains(key_of(c, box), "ats1:%s:" % claim[4:])
+        has_own_key(c, claim)
         serves(home, ws)
     home.ctl("shutdown", code=0)
 
@@ -142,7 +150,7 @@ def _(home):
     ats.check(second != first)
     serves(home, ws)
     # And one whose pod, of whatever cause, has the key of another: it is not replaced.
-    box = c.get("sandboxclaims", second)["status"]["sandbox"]["name"]
+    box = box_of(c, second)
     path = c.key_dir(box) + "/key/key"
     os.unlink(path)
     with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o400)) as f:
@@ -170,9 +178,9 @@ def _(home):
         ws = workspace(home, "dies%d" % n)
         claim = tool(home, c, "up", ws, **POOL)[0].strip()
         setattr(c, step, None)
-        box = c.get("sandboxclaims", claim)["status"]["sandbox"]["name"]
+        box = box_of(c, claim)
         ats.check(c.get("pods", box)["metadata"]["uid"] != times[0])
-        ats.contains(key_of(c, box), "ats1:%s:" % claim[4:])
+        has_own_key(c, claim)
         serves(home, ws)
     # One that has been replaced later waits; it is asked for again, and gets another key.
     old = key_of(c, box)

@@ -15,30 +15,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ats
 import http_client
 import relay_shim
+import shim_client
+from person import approve, audit, deny, waiting
 from runtime import KINDS, Runtime
-from vault_rig import sha256
 
 TEXT = {"type": "object", "properties": {"t": {"type": "string"}}}
-CLIENT = """
-import json, os, subprocess, sys
-conf = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
-p = subprocess.Popen([conf["command"], *conf["args"]], stdin=subprocess.PIPE,
-                     stdout=subprocess.PIPE, env={**os.environ, **conf.get("env", {})})
-for id, method, params in ((1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                            "clientInfo": {"name": "t", "version": "1"}}),
-                           (2, "tools/call", {"name": sys.argv[1],
-                                              "arguments": json.loads(sys.argv[2])})):
-    p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
-                               "params": params}) + "\\n").encode())
-    p.stdin.flush()
-for line in p.stdout:
-    if json.loads(line).get("id") == 2:
-        print(line.decode())
-        break
-p.stdin.close()
-"""
-
-
 def stdio(home):
     mcp = home.mcp()
     mcp.initialize()
@@ -59,7 +40,7 @@ def over_http(home):
 
 
 def shim(home):
-    home.write("client.py", CLIENT)
+    home.write("client.py", shim_client.CLIENT)
     mcp = home.mcp()
     mcp.initialize()
 
@@ -90,29 +71,12 @@ def libats(kind):
     return make
 
 
-def audit(home):
-    path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as f:
-        return list(map(json.loads, f))
-
-
 def person(home, how):
-    v = ats.Vault(home.vault_path)
-    try:
-        v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
-        seen = []
-        while (m := v.recv())[0] != "OK":
-            seen.append((m[2][0], m[2][6]))
-    finally:
-        v.close()
-    for id, args in seen:
+    for one in waiting(home):
         if how == "APPROVE":
-            home.vault().ask("APPROVE", id, sha256(args), "terminal")
+            approve(home, one)
         else:
-            home.vault().ask("DENY", id, "no", "terminal")
-    return seen
+            deny(home, one)
 
 
 def said_of(call, tool, args, how):

@@ -11,9 +11,9 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
+import person
 import small_upstream
 import upstream
-from vault_rig import sha256
 
 SECRET = "s3cret-of-the-test"
 SCRIPT = """#!/bin/sh
@@ -71,21 +71,8 @@ def call(mcp, name, **args):
     return mcp.send("tools/call", {"name": name, "arguments": args})
 
 
-def approvals(home):
-    """Those that wait: (id, tool, arguments as they are shown)."""
-    v = home.vault()
-    v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
-    out = []
-    while (m := v.recv())[0] != "OK":
-        out.append((m[2][0], m[2][5], m[2][6]))
-    return out
-
-
 def approve(home, tool):
-    ats.until(lambda: approvals(home), "something waits")
-    id, name, args = approvals(home)[0]
-    ats.equal(name, tool)
-    home.vault().ask("APPROVE", id, sha256(args), "terminal")
+    ats.equal(person.approve(home).tool, tool)
 
 
 @ats.test("a tool of the host is listed, called, and shows no credential")
@@ -112,9 +99,7 @@ def _(home):
     mcp, _ = set_up(home, "n8765432")
     for text in ("\n8765432", "n8765432", "x"):
         ats.check("result" in mcp.answer(call(mcp, "box__look", t=text)), text)
-    with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
-        lines = [json.loads(x) for x in f]
-    ats.equal([x["arguments"] for x in lines if x["event"] == "ordered"],
+    ats.equal([x["arguments"] for x in person.audit(home) if x["event"] == "ordered"],
               ["***", {"t": "***"}, {"t": "x"}])
 
 
@@ -125,15 +110,15 @@ def _(home):
     approve(home, "box__change")
     ats.contains(text_of(mcp.answer(first)), 'in: {"t":"one"}')
     second = call(mcp, "box__change", t="two")
-    ats.until(lambda: approvals(home), "it waits")
+    ats.until(lambda: person.waiting(home), "it waits")
     engine = kills.of_role(home, "engine")[-1]
     os.kill(engine, signal.SIGKILL)
     ats.equal(ats.wait_gone([engine], 30), [], "the engine")
     approve(home, "box__change")
     ats.contains(text_of(mcp.answer(second)), 'in: {"t":"two"}')
     third = call(mcp, "box__change", t="three")
-    ats.until(lambda: approvals(home), "it waits")
-    home.vault().ask("DENY", approvals(home)[0][0], "no", "terminal")
+    ats.until(lambda: person.waiting(home), "it waits")
+    home.vault().ask("DENY", person.waiting(home)[0][0], "no", "terminal")
     out = mcp.answer(third)
     ats.check(out["result"]["isError"])
     ats.contains(text_of(out), "A person denied it: no.")
@@ -144,12 +129,11 @@ def _(home):
     mcp, _ = set_up(home)
     for text in ("one", "two"):
         waits = call(mcp, "box__change", t=text)
-        ats.until(lambda: approvals(home), "it waits")
+        ats.until(lambda: person.waiting(home), "it waits")
         os.kill(kills.of_role(home, "engine")[-1], signal.SIGKILL)
         approve(home, "box__change")
         answer = text_of(mcp.answer(waits))
-        with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
-            events = [x["event"] for x in map(json.loads, f) if x["arguments"] == {"t": text}]
+        events = [x["event"] for x in person.audit(home) if x["arguments"] == {"t": text}]
         # The old engine may not be missed yet: then it is the one that the call ends with.
         if "was not started" not in answer:
             ats.contains(answer, 'in: {"t":"%s"}' % text)
@@ -173,13 +157,8 @@ def _(home):
     while "It can be called again" in text:
         text = text_of(mcp.answer(call(mcp, "box__look", t="y")))
     ats.contains(text, 'in: {"t":"y"}')
-    path = os.path.join(home.state, "ats", "vault", "audit.jsonl")
-
-    def audit():
-        with open(path, encoding="utf-8") as f:
-            return [json.loads(x) for x in f]
-    ats.until(lambda: audit()[-1].get("outcome") == "done", "the end is in the log")
-    lines = audit()
+    ats.until(lambda: person.audit(home)[-1].get("outcome") == "done", "the end is in the log")
+    lines = person.audit(home)
     # What only reads may have met the gateway that was ending, and was asked for again.
     ats.equal([(x["event"], x.get("outcome")) for x in lines if x["tool"] == "box__wait"],
               [("ordered", None), ("ended", "unknown")])

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A call that a person approves, and each process on its way killed at each step: it ends exactly
 once, as done, as not started, or as of an outcome that is not known, and what it says is so."""
-import json
 import os
 import re
 import signal
@@ -12,7 +11,8 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kills
-from vault_rig import sha256
+import person
+import shim_client
 
 # Says that it runs, ends when the test opens the FIFO.
 SCRIPT = """#!/bin/sh
@@ -48,20 +48,13 @@ class World:
         return kills.of_role(self.home, role)[-1]
 
     def approvals(self):
-        v = ats.Vault(self.home.vault_path)
-        v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
-        out = []
-        while (m := v.recv())[0] != "OK":
-            out.append((m[2][0], m[2][6]))
-        v.close()
-        return out
+        return person.waiting(self.home)
 
     def waits(self):
-        return ats.until(self.approvals, "it waits")[0]
+        return person.the_one(self.home)
 
     def approve(self):
-        id, args = self.waits()
-        self.home.vault().ask("APPROVE", id, sha256(args), "terminal")
+        person.approve(self.home)
 
     def runs(self, word):
         try:
@@ -81,10 +74,8 @@ class World:
         return True
 
     def audit(self, event):
-        path = os.path.join(self.home.state, "ats", "vault", "audit.jsonl")
-        with open(path, encoding="utf-8") as f:
-            return [x for x in map(json.loads, f) if x["event"] == event and
-                    x["tool"] != "box__ready"]
+        return [x for x in person.audit(self.home) if x["event"] == event and
+                x["tool"] != "box__ready"]
 
 
 def kill(w, role):
@@ -151,20 +142,20 @@ def end(w, i, may_wait):
     """Its one answer. A person says yes once at most, and lets end what runs."""
     said, over = [], threading.Event()
 
-    def person():
+    def decide():
         while not over.is_set():
             try:
-                for id, args in w.approvals():
+                for one in w.approvals():
                     if may_wait and not said:
-                        w.home.vault().ask("APPROVE", id, sha256(args), "terminal")
-                    elif id not in said:
-                        w.home.vault().ask("DENY", id, "again?", "terminal")
-                    said.append(id)
+                        person.approve(w.home, one)
+                    elif one.id not in said:
+                        person.deny(w.home, one, "again?")
+                    said.append(one.id)
             except (OSError, ats.Failure, ats.VaultError):
                 pass                    # it is just being started
             w.go()
             over.wait(0.02)
-    t = threading.Thread(target=person)
+    t = threading.Thread(target=decide)
     t.start()
     try:
         r = w.mcp.answer(i)["result"]
@@ -189,31 +180,14 @@ def check(w, role, r):
     return "not started"
 
 
-CLIENT = """
-import json, os, subprocess, sys
-conf = json.load(open(os.environ["ATS_MCP_CONFIG"]))["mcpServers"]["ats-tools"]
-p = subprocess.Popen([conf["command"], *conf["args"]], stdin=subprocess.PIPE,
-                     stdout=subprocess.PIPE, env={**os.environ, **conf.get("env", {})})
-for id, method, params in ((1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                            "clientInfo": {"name": "t", "version": "1"}}),
-                           (2, "tools/call", {"name": sys.argv[1], "arguments": {"t": "shim"}})):
-    p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": id, "method": method,
-                               "params": params}) + "\\n").encode())
-    p.stdin.flush()
-for line in p.stdout:
-    if json.loads(line).get("id") == 2:
-        print(line.decode())
-"""
-
-
 def shim_killed(moment, tool):
     """A caller in the sandbox that is gone: what waited is not asked about any more, what was
     approved runs once at most."""
     def one(home):
         w = World(home)
-        home.write("client.py", CLIENT)
+        home.write("client.py", shim_client.CLIENT)
         i = w.mcp.send("tools/call", {"name": "Bash", "arguments": {
-            "command": "python3 client.py %s" % tool}})
+            "command": "python3 client.py %s '{\"t\":\"shim\"}'" % tool}})
         w.waits()
         shim = [p for p in ats.find(home.brain_pid(), "shim") if "ats-hands" in ats.cmdline(p)]
         ats.check(shim, "no shim")
@@ -238,14 +212,22 @@ def shim_killed(moment, tool):
 for moment in ("while it waits", "while it runs"):
     for tool in ("box__change", "box__reads"):
         ats.test("%s, %s: the shim is killed" % (tool[5:], moment))(shim_killed(moment, tool))
-@ats.test("a command that waits for a person, and the engine is killed: it runs once")
-def _(home):
+
+
+def waiting_command(home):
+    """A command of the sandbox that waits for a person: the world, without gateways, and its id."""
     home.configure({"permissions": {"ask": ["Bash(echo *)"]}})
     w = World.__new__(World)
     w.home, w.mcp = home, home.mcp()
     w.mcp.initialize()
     i = w.mcp.send("tools/call", {"name": "Bash", "arguments": {"command": "echo once >> n"}})
     w.waits()
+    return w, i
+
+
+@ats.test("a command that waits for a person, and the engine is killed: it runs once")
+def _(home):
+    w, i = waiting_command(home)
     asked = w.waits()
     kill(w, "engine")
     # The next engine knows it: the question that a person may have before them is the one.
@@ -261,12 +243,7 @@ def _(home):
 
 @ats.test("a command that a person has agreed to, and the engine is killed at once: not asked again")
 def _(home):
-    home.configure({"permissions": {"ask": ["Bash(echo *)"]}})
-    w = World.__new__(World)
-    w.home, w.mcp = home, home.mcp()
-    w.mcp.initialize()
-    i = w.mcp.send("tools/call", {"name": "Bash", "arguments": {"command": "echo once >> n"}})
-    w.waits()
+    w, i = waiting_command(home)
     pid = w.pid("engine")
     os.kill(pid, signal.SIGSTOP)            # it does not hear of the answer
     w.approve()

@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
+import person
 from vault_rig import STARTED, WAITS, VaultRig, sha256
 
 TOOBIG, FULL, NOTFILE, PROTO, FIELD = 3, 8, 16, 100, 103
@@ -45,12 +46,8 @@ def canonical(value):
 def waits(rig, home, call):
     state, _, text, id = rig.engine.state(call)
     ats.equal(state, WAITS, text)
-    v = home.vault()
-    v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
-    while (m := v.recv())[0] == "APPROVAL":
-        if m[2][0] == id:
-            return id, m[2][6]
-    raise ats.Failure("it is not among what waits")
+    (one,) = [x for x in person.waiting(home) if x.id == id]
+    return id, one.args
 
 
 @ats.test("a file's hash is shown, and the bytes that had it are what the gateway gets")

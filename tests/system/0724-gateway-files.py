@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ats
 import shim_client
 import upstream
+from person import approve, audit, the_one, waiting
 from terminal import Terminal
 
 SCRIPT = """#!/bin/sh
@@ -67,21 +68,6 @@ def text(r):
     return "".join(c.get("text", "") for c in r["content"])
 
 
-def waiting(home):
-    v = ats.Vault(home.vault_path)
-    with contextlib.closing(v.sock):
-        v.sock.send(v.pack("APPROVALS", 1, 0, "", "terminal"))
-        out = []
-        while (m := v.recv())[0] != "OK":
-            out.append(m[2])
-        return out
-
-
-def the_one(home):
-    ats.until(lambda: waiting(home), "something waits")
-    return waiting(home)[0]
-
-
 def send(mcp, name, **args):
     return mcp.send("tools/call", {"name": name, "arguments": args})
 
@@ -98,7 +84,7 @@ def _(home):
     i = send(mcp, "box__ask", f="out/report.bin")
     one = the_one(home)
     want = shown("out/report.bin", data)
-    ats.equal(json.loads(one[6]), {"f": want})
+    ats.equal(json.loads(one.args), {"f": want})
     home.write("out/report.bin", b"another")
     os.unlink(path)
     person = Terminal(home, ats.program("atsctl"), "approve", one[0])
@@ -115,7 +101,7 @@ def _(home):
     home.write("out/report.bin", b"another")
     i = send(mcp, "box__ask", f=path)
     one = the_one(home)
-    ats.equal(json.loads(one[6]), {"f": shown(path, b"another")})
+    ats.equal(json.loads(one.args), {"f": shown(path, b"another")})
     home.vault().ask("DENY", one[0], "no", "terminal")
     ats.check(mcp.answer(i)["result"]["isError"])
 
@@ -131,7 +117,7 @@ def _(home):
     ats.wait_gone([engine], 10)
     home.write("a", b"later")
     mcp.request("ping")
-    home.vault().ask("APPROVE", one[0], sha256(one[6].encode()), "terminal")
+    approve(home, one)
     ats.contains(text(mcp.answer(i)["result"]), sha256(b"shown"))
 
 
@@ -196,8 +182,7 @@ def _(home):
     ats.contains(mcp.text("box__send", f="good"), sha256(b"good"))
     # But for what a rule refuses it never came to a decision: no line of it.
     def events():
-        with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
-            return [x["event"] for x in map(json.loads, f)]
+        return [x["event"] for x in audit(home)]
     ats.until(lambda: events() == ["refused"] * 3 + ["ordered", "ended"], "one call alone")
 
 
@@ -206,12 +191,12 @@ def _(home):
     mcp = up(home, permissions={"ask": ["Read(slow)"]})
     home.write("slow", b"x")
     i = send(mcp, "box__send", f="slow")
-    ats.equal(the_one(home)[5], "Read")      # a rule on Read is one on this, too
+    ats.equal(the_one(home).tool, "Read")      # a rule on Read is one on this, too
     mcp.notify("notifications/cancelled", {"requestId": i})
     ats.until(lambda: not waiting(home), "nothing waits")
     i = send(mcp, "box__send", f="slow")
     one = the_one(home)
-    home.vault().ask("APPROVE", one[0], sha256(one[6].encode()), "terminal")
+    approve(home, one)
     ats.contains(text(mcp.answer(i)["result"]), sha256(b"x"))
     i = send(mcp, "box__send", f="slow")
     one = the_one(home)
@@ -242,11 +227,9 @@ def _(home):
     ats.until(lambda: [w[0] for w in waiting(home)] not in ([], [first[0]]), "it is asked again")
     ats.until(lambda: len(waiting(home)) == 1, "once")
     one = the_one(home)
-    home.vault().ask("APPROVE", one[0], sha256(one[6].encode()), "terminal")
+    approve(home, one)
     ats.contains(text(mcp.answer(i)["result"]), sha256(b"x"))
-    with open(os.path.join(home.state, "ats", "vault", "audit.jsonl"), encoding="utf-8") as f:
-        ats.equal([x["event"] for x in map(json.loads, f) if x["tool"] == "box__send"][:1],
-                  ["ordered"])
+    ats.equal([x["event"] for x in audit(home) if x["tool"] == "box__send"][:1], ["ordered"])
 
 
 @ats.test("a program in the sandbox gives a path of its own world, and no other one")
