@@ -266,13 +266,13 @@ $(BUILD)/bench/toolrun: $(addprefix $(O)/,$(COMMON_O) $(PROTO_O) $(HOOKS_O) $(FS
 	$(call link,$(STATIC),$(LIBS_PCRE) $(LIBS_CRYPTO) -lpthread)
 
 # One end of a wire, for tests against other programs.
-$(BUILD)/bench/wirepeer: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) \
+$(BUILD)/bench/wirepeer: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) common/secret.o \
 	tests/lib/wirepeer.o)
 	@mkdir -p $(@D)
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
 
 # The floor of echoes through a link.
-$(BUILD)/bench/linkfloor: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) \
+$(BUILD)/bench/linkfloor: $(addprefix $(O)/,$(COMMON_O) $(CHAN_O) $(TLS_O) $(DIAL_O) common/secret.o \
 	tests/bench/linkfloor.o)
 	@mkdir -p $(@D)
 	$(call link,,$(LIBS_DIAL) $(LIBS_EVENT) $(LIBS_TLS))
