@@ -283,7 +283,8 @@ find_or_start(struct ctl *c, bool may_start, int *ret_fd, struct ats_err *err)
 		return 0;
 	if (may_start && !c->no_start && c->socket == NULL)
 		return start_locked(c, ret_fd, err);
-	if (c->socket != NULL && rc == -ATS_E_PERM)	/* there is one: to start it is no help */
+	/* There is one: to start it is no help. */
+	if (c->socket != NULL && rc == -ATS_E_PERM)
 		return ats_err_set(err, ATS_E_PERM, "%s; members of the socket's group may connect, "
 		    "after a new log-in", why.text);
 	if (may_start && c->socket != NULL)
