@@ -91,7 +91,7 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
 BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) common/http_head.o $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
-	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/lock.o brain/vault/format.o \
+	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/places.o brain/vault/lock.o brain/vault/format.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/engine_tell.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
 	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/workspace.o brain/vault/register.o \
@@ -158,7 +158,7 @@ GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(G
 ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o \
 	$(CTL:%=brain/ctl/%.o)
 
-HTTP := main options listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
+HTTP := main options token listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
 HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
 	$(HTTP:%=brain/http/%.o)
 

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void
 ats_options_say(const char *text)
@@ -23,4 +24,16 @@ ats_options_fd(const char *text)
 	if (end == text || *end != '\0' || n < 0 || n > INT_MAX || fcntl((int)n, F_GETFD) < 0)
 		return -1;
 	return (int)n;
+}
+
+void
+ats_options_standard_fds(int flags)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", flags | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
 }

@@ -11,20 +11,7 @@
 
 #include "brain/ctl/ctl.h"
 #include "common/log.h"
-
-/* A closed 0, 1 or 2 would be taken by the first socket that we open. What is written to it
- * is an error all the same. */
-static void
-open_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		(void)close(fd);
-}
+#include "common/options.h"
 
 /* What was printed must have arrived; a reader that left is no failure of ours. */
 static int
@@ -46,7 +33,8 @@ main(int argc, char **argv)
 	struct ats_err err = { 0 };
 	int at;
 
-	open_standard_fds();
+	/* What is written to a closed one is an error all the same. */
+	ats_options_standard_fds(O_RDONLY);
 	ats_log_init("atsctl", ATS_LOG_WARN, STDERR_FILENO);
 	(void)signal(SIGPIPE, SIG_IGN);
 	at = ctl_global_options(&c, argc, argv, &err);

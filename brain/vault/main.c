@@ -2,7 +2,6 @@
  *
  * ats-brain: the steps of the start, in order. Runs as the user (or root, as root's own
  * brain); its environment and arguments are the user's. */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,10 +15,12 @@
 #include "brain/vault/format.h"
 #include "brain/vault/lock.h"
 #include "brain/vault/options.h"
+#include "brain/vault/places.h"
 #include "brain/vault/sockets.h"
 #include "brain/vault/spawner.h"
 #include "brain/vault/vault.h"
 #include "common/fd.h"
+#include "common/options.h"
 
 static struct options opt;
 
@@ -52,66 +53,6 @@ wrong_config(const struct ats_err *err)
 	else
 		ats_log(ATS_LOG_ERROR, err->text, NULL);
 	exit(EXIT_CONFIG);
-}
-
-/* A closed 0, 1 or 2 would be taken by the first socket that we open. */
-static void
-open_standard_fds(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	ats_fd_close(&fd);
-}
-
-static int
-take_dir(char out[ATS_PATH_MAX], const char *given, struct ats_err *err)
-{
-	char cwd[ATS_PATH_MAX];
-
-	if (given == NULL)
-		return 0;
-	if (getcwd(cwd, sizeof(cwd)) == NULL)
-		return ats_err_sys(err, "current directory");
-	if (ats_path_join(cwd, given, out, ATS_PATH_MAX) < 0)
-		return ats_err_set(err, ATS_E_INVAL, "%.64s: not a usable path", given);
-	return 0;
-}
-
-static void
-find_places(struct ats_places *places, struct homes *homes)
-{
-	struct ats_err err = { 0 };
-	int rc = 0;
-
-	if (opt.system)
-		ats_places_system(places);
-	else
-		rc = ats_places_find(places, &err);
-	if (rc < 0 && opt.runtime != NULL && opt.state != NULL) {
-		/* All that HOME would have told is given. */
-		rc = 0;
-		if (opt.config != NULL)
-			places->config[0] = '\0';
-		(void)snprintf(places->config, sizeof(places->config), "%s", opt.state);
-	}
-	if (rc == 0)
-		rc = take_dir(places->runtime, opt.runtime, &err);
-	if (rc == 0)
-		rc = take_dir(places->state, opt.state, &err);
-	/* Those of the system are its users', and who looks at its configuration may be anybody. */
-	if (rc == 0 && !(opt.system && opt.check_only)) {
-		rc = opt.system ? ats_places_make_shared(places->runtime, &err) :
-		    ats_places_make(places->runtime, &err);
-		if (rc == 0)
-			rc = ats_places_make(places->state, &err);
-	}
-	if (rc == 0)
-		rc = homes_find(homes, places, &err);
-	if (rc < 0)
-		give_up(&err);
 }
 
 /* What stands for a configuration that is not there must not look like one that is. */
@@ -167,7 +108,7 @@ main(int argc, char **argv)
 	int pidfd, code;
 
 	options_parse(argc, argv, &opt);
-	open_standard_fds();
+	ats_options_standard_fds(O_RDWR);
 	ats_log_init("vault", ATS_LOG_INFO, STDERR_FILENO);
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -177,7 +118,8 @@ main(int argc, char **argv)
 	if (sockets_take(&fds, &opt, &activated, &err) < 0)
 		give_up(&err);
 	ats_notify_open(&fds.notify);
-	find_places(&places, &homes);
+	if (places_find(&opt, &places, &homes, &err) < 0)
+		give_up(&err);
 	load_config(&conf, &places, &homes);
 	if (locks_take(&places, &locks, &err) < 0 || format_check(places.state, &err) < 0)
 		give_up(&err);
