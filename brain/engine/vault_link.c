@@ -145,6 +145,17 @@ on_trust(struct engine *e, const struct ats_ipc_msg *m)
 	return m->s[1][0] != '\0' && t->ca_pem == NULL ? -ATS_E_NOMEM : 0;
 }
 
+/* Clients may have waited at it for longer than we are there: none is told that its session is not
+ * known before the vault has said which there are. */
+static int
+open_door(struct vault_link *v)
+{
+	if (!v->open && door_open(v->e->door) < 0)
+		return -ATS_E_NOMEM;
+	v->open = true;
+	return 0;
+}
+
 static int
 on_message(struct engine *e, struct ats_ipc_msg *m)
 {
@@ -184,7 +195,7 @@ on_message(struct engine *e, struct ats_ipc_msg *m)
 		return on_trust(e, m);
 	case ATS_MSG_ARE_YOU_THERE:
 		vault_link_here(e, m->u[0]);
-		return 0;
+		return open_door(e->vault);
 	case ATS_MSG_QUIT:
 		e->stopping = true;
 		if (!provider_stop(e))
@@ -246,7 +257,7 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		rc = on_message(v->e, &v->m);
 		ats_ipc_done(&v->m);
 		if (rc < 0) {
-			stop(v, "a message that is not for the engine");
+			stop(v, rc == -ATS_E_NOMEM ? "no memory" : "a message that is not for the engine");
 			return;
 		}
 		if (v->e->stopping)
@@ -260,9 +271,6 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!v->settled && event_add(v->settle, &quiet) < 0)
 		stop(v, "no memory");
-	if (!v->open && door_open(v->e->door) < 0)
-		stop(v, "no memory");
-	v->open = true;
 }
 
 static void
@@ -319,8 +327,6 @@ vault_link_new(struct engine *e, int fd)
 		vault_link_free(v);
 		return NULL;
 	}
-	/* Also when nothing waits: the door opens by it. */
-	event_active(v->readable, EV_READ, 0);
 	return v;
 }
 

@@ -15,8 +15,8 @@ struct vault_link;
 
 /* Waits for SETTINGS, blocking, before the loop: fills e->set and e->state_dir. */
 ATS_NODISCARD int vault_link_settings(struct engine *e, int fd, struct ats_err *err);
-/* Takes fd, says ENGINE_READY and reads on in the loop. The door opens when all that the
- * vault had to say has been read. Returns owned, or NULL: no memory, or the vault takes none. */
+/* Takes fd, says ENGINE_READY and reads on in the loop. The door opens when the vault has said
+ * all that there was before us. Returns owned, or NULL: no memory, or the vault takes none. */
 struct vault_link *vault_link_new(struct engine *e, int fd);
 void vault_link_free(struct vault_link *v);	/* NULL is fine; closes its socket */
 

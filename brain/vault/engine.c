@@ -243,7 +243,7 @@ owe_everything(struct vault *v)
 	hooks_engine_gone(v);
 	gateway_engine_gone(v);
 	asks_engine_gone(v);
-	v->engine.settings_told = v->engine.ready = false;
+	v->engine.settings_told = v->engine.all_told = v->engine.ready = false;
 	v->engine.rules_told = v->engine.hooks_told = 0;
 	v->engine.idle = true;		/* until it says otherwise */
 }

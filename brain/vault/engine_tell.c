@@ -4,8 +4,8 @@
  *
  * What the engine is owed is state (flags of sessions and boxes), not a queue: engine_sync
  * sends as much as the socket takes, in the order settings, rules, hooks, closed sessions,
- * sandboxes of other directories, sessions, keys, sandboxes, gateways, their calls; a new engine
- * is simply owed everything again. */
+ * sandboxes of other directories, sessions, keys, sandboxes, gateways, their calls, and that this
+ * was all; a new engine is simply owed everything again. */
 #include <event2/event.h>
 
 #include "brain/vault/decide.h"
@@ -119,7 +119,13 @@ tell_all(struct vault *v)
 		rc = boxes_sync(v);
 	if (rc == 0)
 		rc = gateway_sync_all(v);
-	return rc < 0 ? rc : asks_sync(v);
+	if (rc == 0)
+		rc = asks_sync(v);
+	if (rc == 0 && !v->engine.all_told) {
+		rc = ats_brain_send(v->engine.fd, ATS_MSG_ARE_YOU_THERE, 0, NULL, 0, (uint64_t)0);
+		v->engine.all_told = rc == 0;
+	}
+	return rc;
 }
 
 void

@@ -63,7 +63,7 @@ struct engine {				/* what the vault knows of it */
 	uint64_t asked;			/* ARE_YOU_THERE: the number of the last one */
 	unsigned missed;		/* sent since it was last heard of */
 	pid_t pid;
-	bool ordered, ready, idle, settings_told, listen_told, trust_told, quit_told;
+	bool ordered, ready, idle, settings_told, listen_told, trust_told, all_told, quit_told;
 	uint64_t starts_ms[VAULT_STARTS];
 	unsigned nstarts;		/* in all */
 	size_t rules_told;		/* how many of conf->rules */

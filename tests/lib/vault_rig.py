@@ -84,7 +84,7 @@ class Side:
     def quiet(self):
         """Nothing is there now but questions whether we are."""
         while select.select([self.sock], [], [], 0)[0]:
-            m = self.recv()
+            m = Side.recv(self)
             ats.check(m is not None and m[0] == "ARE_YOU_THERE", m)
 
     def take_fd(self):
@@ -106,6 +106,11 @@ class Side:
 
 
 class Engine(Side):
+    def recv(self, timeout=ats.TIMEOUT):
+        """Without the word that a new engine has heard all."""
+        m = super().recv(timeout)
+        return self.recv(timeout) if m == ("ARE_YOU_THERE", [0]) else m
+
     def hello(self):
         self.expect("SETTINGS")
         self.say("ENGINE_READY")

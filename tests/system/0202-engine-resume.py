@@ -26,6 +26,24 @@ def text(answer):
     return "".join(c.get("text", "") for c in answer["result"]["content"])
 
 
+@ats.test("who waits at the door of a new engine is asked in when that knows which sessions there are")
+def _(home):
+    e = engine.Engine(home)
+    s, _ = e.session()
+    (row,) = e.sessions
+    e.kill()
+    d = e.door()
+    asked = d.send("ats/session.attach", {"session": s, "client": "n"})
+    e.start(slowly=True)
+    for key in "abc":           # the vault is slow: each answer is a turn of the engine's loop
+        e.tell("SESSION", "s-%s00000000000" % key, row[1], *row[2:4], key)
+        e.expect("SESSION_OK")
+    ats.equal(select.select([d.sock], [], [], 0)[0], [])
+    e.tell("SESSION", *row)
+    e.tell("ARE_YOU_THERE", 0)
+    ats.equal(d.answer(asked)["result"]["session"], s)
+
+
 @ats.test("queued when the engine dies: asked again, it runs, once")
 def _(home):
     e = engine.Engine(home)

@@ -228,7 +228,8 @@ def _(home):
             e.session()
             e.tell("RULE", 3, rule)
         else:
-            e = engine.Engine(ats.Home(), rules=[("deny", rule)])
+            e = engine.Engine(ats.Home(), start=False, rules=[("deny", rule)])
+            e.start(slowly=True)
         ats.equal(e.proc.wait(ats.TIMEOUT), 0)
         ats.contains(e.log(), "not for the engine" if late else "a rule cannot be read")
         if not late:
