@@ -7,19 +7,33 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* NULL: those of MCP. */
+static void
+dump_params(const char *params)
+{
+	if (params == NULL)
+		printf("of MCP | ");
+	else if (params[0] == '\0')
+		printf("| ");
+	else
+		printf("`%s` | ", params);
+}
+
 int
 dump_methods(void)
 {
 	dump_head("Methods of the door", "brain/engine/methods.def",
 	    "JSON-RPC 2.0, one object a line, on brain.sock and through `atsctl mcp`. Requests\n"
 	    "may be pipelined; answers come in any order. Our own errors have code -32000\n"
-	    "(-32603 to requests of MCP from 2026-07-28 on) and `data.code`, a name of errors.md.");
-	printf("\n| method | kind | meaning |\n|---|---|---|\n");
-#define METHOD(name, function, kind, doc)                                                \
+	    "(-32603 to requests of MCP from 2026-07-28 on) and `data.code`, a name of errors.md.\n"
+	    "Parameters with a ? may be left out; one that is not here is refused.");
+	printf("\n| method | kind | parameters | meaning |\n|---|---|---|---|\n");
+#define METHOD(name, function, kind, params, doc)                                        \
 	printf("| `%s` | %s | ", name, #kind[0] == 'R' ? "request" : "notification");    \
+	dump_params(params);                                                             \
 	dump_cell(doc);                                                                  \
 	printf(" |\n");
-#define MCP(name, function, kind, era, doc) METHOD(name, function, kind, doc)
+#define MCP(name, function, kind, era, doc) METHOD(name, function, kind, NULL, doc)
 #include "brain/engine/methods.def"
 #undef METHOD
 #undef MCP

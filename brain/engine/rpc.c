@@ -19,7 +19,7 @@ static const struct method {
 	enum method_kind kind;
 	enum mcp_era era;
 } methods[] = {
-#define METHOD(wire, mfn, mkind, doc) { (wire), (mfn), KIND_##mkind, MCP_ERA_NONE },
+#define METHOD(wire, mfn, mkind, params, doc) { (wire), (mfn), KIND_##mkind, MCP_ERA_NONE },
 #define MCP(wire, mfn, mkind, mera, doc) { (wire), (mfn), KIND_##mkind, MCP_ERA_##mera },
 #include "brain/engine/methods.def"
 #undef METHOD

@@ -69,7 +69,7 @@ struct rpc_param {
 ATS_NODISCARD int rpc_params(struct rpc *r, const struct rpc_param *p, size_t n, bool extra);
 
 /* Methods: one function each, by methods.def. */
-#define METHOD(wire, fn, kind, doc) void fn(struct rpc *r);
+#define METHOD(wire, fn, kind, params, doc) void fn(struct rpc *r);
 #define MCP(wire, fn, kind, era, doc) void fn(struct rpc *r);
 #include "brain/engine/methods.def"
 #undef METHOD
