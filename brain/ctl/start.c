@@ -285,8 +285,8 @@ find_or_start(struct ctl *c, bool may_start, int *ret_fd, struct ats_err *err)
 		return start_locked(c, ret_fd, err);
 	/* There is one: to start it is no help. */
 	if (c->socket != NULL && rc == -ATS_E_PERM)
-		return ats_err_set(err, ATS_E_PERM, "%s; members of the socket's group may connect, "
-		    "after a new log-in", why.text);
+		return ats_err_set(err, ATS_E_PERM, "%s; members of the socket's group may "
+		    "connect, after a new log-in", why.text);
 	if (may_start && c->socket != NULL)
 		return ats_err_set(err, ATS_E_NOENT,
 		    "no brain answers at %s; start it, or leave out --socket", c->socket);
