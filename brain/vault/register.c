@@ -250,13 +250,21 @@ reg_find(const struct reg *r, const char *id)
 	return ats_map_get_str(r->byid, id);
 }
 
+static bool
+is_of(const struct session *s, uint64_t uid, const char *real)
+{
+	return s->uid == uid && strcmp(s->workspace, real) == 0;
+}
+
 struct session *
 reg_find_named(const struct reg *r, uint64_t uid, const char *real, const char *key)
 {
+	struct session *s;
 	char id[SESSION_ID_MAX];
 
 	make_id('s', uid, real, key, id);
-	return reg_find(r, id);
+	s = reg_find(r, id);
+	return s != NULL && is_of(s, uid, real) && strcmp(s->key, key) == 0 ? s : NULL;
 }
 
 struct session *
@@ -353,6 +361,18 @@ count_of(const struct reg *r, uint64_t uid)
 	return n;
 }
 
+/* Ids are short: who computes long enough finds one that somebody else's directory has, and the
+ * sandbox of the two would be in either's, as either's user. */
+static bool
+is_anothers(const struct reg *r, const struct session *s)
+{
+	const struct session *same = reg_find(r, s->id), *beside = reg_find_box(r, s->box);
+
+	return (same != NULL &&
+		   (!is_of(same, s->uid, s->workspace) || strcmp(same->key, s->key) != 0)) ||
+	    (beside != NULL && !is_of(beside, s->uid, s->workspace));
+}
+
 int
 reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct session **ret,
     struct session **ret_gone, struct ats_err *err)
@@ -368,6 +388,11 @@ reg_add(struct reg *r, uint64_t uid, const char *real, const char *key, struct s
 	if (s == NULL)
 		return ats_err_set(err, ATS_E_NOMEM, "session: out of memory");
 	*ret_gone = NULL;
+	if (is_anothers(r, s)) {
+		session_free(s);
+		return ats_err_set(err, ATS_E_EXISTS,
+		    "%s: its id is that of another one; name another directory or session", real);
+	}
 	known = reg_find(r, s->id);
 	if (known != NULL) {
 		session_free(s);

@@ -37,7 +37,8 @@ ATS_NODISCARD int reg_check_way(const struct reg *r, const char *path, const cha
     struct ats_err *err);
 /* Finds or makes the session of a workspace that workspace_check has resolved. *ret_gone is
  * a session that was forgotten to make room (owned by the caller) or NULL. -ATS_E_FULL,
- * -ATS_E_INVAL (key), -ATS_E_NOMEM. */
+ * -ATS_E_INVAL (key), -ATS_E_EXISTS (its id is that of another session or sandbox),
+ * -ATS_E_NOMEM. */
 ATS_NODISCARD int reg_add(struct reg *r, uint64_t uid, const char *real, const char *key,
     struct session **ret, struct session **ret_gone, struct ats_err *err);
 struct session *reg_find(const struct reg *r, const char *id);

@@ -261,6 +261,28 @@ START_TEST(reg_ids_are_sha256_of_uid_directory_and_key)
 }
 END_TEST
 
+/* Two directories, and two keys, whose digests begin with the same 12 digits: found in a minute. */
+START_TEST(reg_gives_nobody_the_id_of_another_one)
+{
+	struct session *s, *gone;
+	struct reg *r;
+
+	make_tree();
+	r = open_reg(10, DAY);
+	ck_assert_str_eq(add(r, "/w/7439530", "k")->box, "b-6b33ed211254");
+	ck_assert_int_eq(reg_add(r, 1000, "/w/23644187", "k", &s, &gone, &err), -ATS_E_EXISTS);
+	ck_assert_ptr_null(reg_find_named(r, 1000, "/w/23644187", "k"));
+	ck_assert_ptr_nonnull(add(r, "/w/7439530", "other"));
+	ck_assert_str_eq(add(r, "/w", "name:12525929")->id, "s-27bd8fceaf7e");
+	ck_assert_int_eq(reg_add(r, 1000, "/w", "name:17027692", &s, &gone, &err), -ATS_E_EXISTS);
+	ck_assert_ptr_null(reg_find_named(r, 1000, "/w", "name:17027692"));
+	ck_assert_ptr_nonnull(reg_find_named(r, 1000, "/w", "name:12525929"));
+	ck_assert_uint_eq(reg_count(r), 3);
+	reg_free(r);
+	remove_tree();
+}
+END_TEST
+
 START_TEST(reg_forgets_only_what_is_unused_for_long)
 {
 	struct session *s, *gone = NULL, *first;
@@ -358,5 +380,6 @@ ATS_UNIT_MAIN("register", workspace_check_refuses_what_is_not_a_project,
     workspace_check_refuses_what_the_system_is_made_of,
     workspace_check_resolves_what_is_fine,
     reg_finds_the_same_session_again_also_from_its_file,
-    reg_ids_are_sha256_of_uid_directory_and_key, reg_forgets_only_what_is_unused_for_long,
+    reg_ids_are_sha256_of_uid_directory_and_key, reg_gives_nobody_the_id_of_another_one,
+    reg_forgets_only_what_is_unused_for_long,
     reg_shares_its_places_among_users, reg_refuses_keys_and_ignores_edited_lines)
