@@ -141,7 +141,8 @@ check("claude-link", "a protected name is not a link to what tools may write",
       "ln -s evil/settings.json .mcp.json; ln -s evil .idea",
       verify=planted(".claude", ".vscode", ".mcp.json", ".idea"))
 NAMES = (".vscode/tasks.json", ".vscode/settings.json", ".envrc", ".bashrc", ".idea/workspace.xml",
-         ".husky/pre-commit", ".gitmodules", ".profile", ".zshrc", ".gitconfig", ".bash_profile")
+         ".husky/pre-commit", ".kiro/settings/mcp.json", "opencode.json", ".gitmodules", ".profile",
+         ".zshrc", ".gitconfig", ".bash_profile")
 check("editors-changed", "files that editors and shells run stay as they are",
       "for f in %s; do echo evil > $f; echo evil > n; mv -f n $f; done" % " ".join(NAMES),
       setup=lambda c: [c.write(n) for n in NAMES], verify=kept(**{n: "host\n" for n in NAMES}))
