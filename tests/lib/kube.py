@@ -45,9 +45,11 @@ class Cluster(http.server.ThreadingHTTPServer):
     at_exec(cluster, pod name), once the command runs, and at_message(cluster, pod name), when the
     first message comes: False ends the connection."""
     daemon_threads = True
+    handler = None                      # Handler, below
+    attach = None                       # the socket that "/ats-hands attach" finds in a pod
 
     def __init__(self, home, role="role", tls=None):
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), self.handler)
         self.base = "http%s://127.0.0.1:%d" % ("s" if tls else "", self.server_address[1])
         if tls:
             self.socket = tls.wrap_socket(self.socket, server_side=True)
@@ -203,6 +205,10 @@ class Cluster(http.server.ThreadingHTTPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
+    def setup(self):
+        super().setup()
+        self.writing = threading.Lock()         # of frames
+
     def log_message(self, *_):
         pass
 
@@ -269,7 +275,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def exec(self, name, query):
         c = self.server
         ats.equal(query["container"] + query["stdin"], ["hands", "true"])
-        ats.contains(self.headers.get("Sec-WebSocket-Protocol"), "v4.channel.k8s.io")
+        # kubectl's, and that of ats-kubernetes; the newer one can say that stdin ends.
+        wants = self.headers.get("Sec-WebSocket-Protocol") or ""
+        speaks = "v5.channel.k8s.io" if "v5.channel" in wants else "v4.channel.k8s.io"
+        ats.contains(wants, speaks)
         if c.get("pods", name) is None:
             return self.answer(404, {})
         accept = base64.b64encode(hashlib.sha1((
@@ -279,13 +288,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.say()
         self.wfile.write(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
                           "Upgrade\r\nSec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: "
-                          "v4.channel.k8s.io\r\n\r\n" % accept).encode())
+                          "%s\r\n\r\n" % (accept, speaks)).encode())
         self.close_connection = True
         if c.say is not None:
             return self.say()
         program, *args = query["command"]
         if program != "/ats-hands":
             return self.frame(b"\3" + json.dumps({"status": "Failure", "message": "not found"}).encode())
+        if args == ["attach"] and c.attach:
+            args += ["--socket", c.attach]
         args = [c.key_dir(name) + "/key/key" if a == "/run/ats-key/key" else a for a in args]
         p = subprocess.Popen([ats.program("ats-hands"), *args], env=c.home.env, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -294,14 +305,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
         feeder = threading.Thread(target=self.feed, args=(p, name), daemon=True)
         feeder.start()
-        for channel, pipe in ((b"\1", p.stdout), (b"\2", p.stderr)):
-            for line in pipe:
-                self.frame(channel + line)
+        errors = threading.Thread(target=self.pass_on, args=(b"\2", p.stderr), daemon=True)
+        errors.start()
+        self.pass_on(b"\1", p.stdout)
+        errors.join()
         code = p.wait()
         self.frame(b"\3" + json.dumps({"metadata": {}, "status": "Failure" if code else "Success"}
                                       ).encode())
         self.frame(struct.pack(">H", 1000), 8)
         return None
+
+    def pass_on(self, channel, pipe):
+        while got := os.read(pipe.fileno(), 32768):
+            self.frame(channel + got)
 
     def say(self):
         self.close_connection = True
@@ -320,18 +336,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 b0, b1 = self.rfile.read(2)
                 ats.check(b1 & 0x80, "a client's frame is masked")
                 n = b1 & 0x7f
-                if n == 126:
-                    n = struct.unpack(">H", self.rfile.read(2))[0]
+                if n > 125:
+                    n = struct.unpack(*((">H", self.rfile.read(2)) if n == 126 else
+                                        (">Q", self.rfile.read(8))))[0]
                 mask = self.rfile.read(4)
                 data = bytes(b ^ mask[i % 4] for i, b in enumerate(self.rfile.read(n)))
                 if b0 & 15 == 8:
                     break
+                if b0 & 15 == 9:
+                    self.frame(data, 10)
+                    continue
                 if c.at_message and c.at_message(c, name) is False:
                     self.connection.shutdown(socket.SHUT_RDWR)
                     break
                 if data[:1] == b"\0":
                     p.stdin.write(data[1:])
                     p.stdin.flush()
+                elif data == b"\xff\0":
+                    break
         except (OSError, ValueError):
             pass
         finally:
@@ -344,7 +366,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         head = bytes([0x80 | op]) + (bytes([len(data)]) if len(data) < 126 else
                                      struct.pack(">BH", 126, len(data)))
         try:
-            self.wfile.write(head + data)
+            with self.writing:
+                self.wfile.write(head + data)
         except OSError:
             pass                        # the client is gone
 
@@ -358,9 +381,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = handle_checked
 
 
+Cluster.handler = Handler
+
+
 # ---- a brain that listens, and the tool -----------------------------------------------------
-def rig(home, role="role", template="template", tls=None):
-    """The cluster, with template and token as files of home. A workspace of pool-template.json lies
+def rig(home, role="role", template="template", tls=None, kind=Cluster):
+    """The cluster, of that kind, with template and token as files of home. A workspace of pool-template.json lies
     below home.dir/pool."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -376,7 +402,7 @@ def rig(home, role="role", template="template", tls=None):
         json.dump(t, f)
     with open(home.dir + "/token", "w", encoding="ascii") as f:
         f.write(TOKEN + "\n")
-    return Cluster(home, role, tls)
+    return kind(home, role, tls)
 
 
 def start(home, cluster, *args, **env):

@@ -148,6 +148,15 @@ KINDS = {
     "networkpolicies": ("networking.k8s.io/v1", "NetworkPolicy", {"spec": obj(
         "podSelector", podSelector=SELECTOR, policyTypes=arr(enum("Ingress", "Egress")),
         ingress=arr(INGRESS), egress=arr(EGRESS))}, ""),
+    "namespaces": ("v1", "Namespace", {}, ""),
+    "serviceaccounts": ("v1", "ServiceAccount", {}, ""),
+    "services": ("v1", "Service", {"spec": obj("", selector=LABELS, type=enum("ClusterIP"), ports=arr(
+        obj("port", name=TEXT, protocol=enum("TCP"), port=NUMBER, targetPort=Type((int, str)))))},
+                 "spec"),
+    "rolebindings": ("rbac.authorization.k8s.io/v1", "RoleBinding", {
+        "roleRef": obj("apiGroup kind name", apiGroup=TEXT, kind=enum("Role", "ClusterRole"), name=TEXT),
+        "subjects": arr(obj("kind name", kind=enum("ServiceAccount", "User", "Group"), apiGroup=TEXT,
+                            name=TEXT, namespace=TEXT))}, "roleRef"),
     "roles": ("rbac.authorization.k8s.io/v1", "Role", {"rules": arr(RULE)}, "rules"),
 }
 

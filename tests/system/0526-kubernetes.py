@@ -6,12 +6,14 @@ import contextlib
 import copy
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import kube
 import kube_schema
+import npm
 from kube import manifest, rig, tool
 
 MADE = ("sandboxclaims", "sandboxtemplates", "sandboxwarmpools", "secrets")
@@ -93,13 +95,22 @@ def _(home):
 def _():
     kinds = {"template": "SandboxTemplate", "pool-template": "SandboxTemplate",
              "pool": "SandboxWarmPool", "network-policy": "NetworkPolicy", "role": "Role",
-             "role-pool": "Role"}
+             "role-pool": "Role", "service": "Service"}
     there = {n[:-5] for n in os.listdir(kube.HERE) if n.endswith(".json")}
     ats.equal(there, set(kinds))
     for name, kind in kinds.items():
         obj = manifest(name)
         ats.equal(obj["kind"], kind)
         kube_schema.validate(kube_schema.plural_of(obj), obj)
+    # What hands is told of brain, what the Service is, and what may be reached are one.
+    service = manifest("service")
+    peer = manifest("network-policy")["spec"]["egress"][0]
+    ats.equal(service["spec"]["selector"], peer["to"][0]["podSelector"]["matchLabels"])
+    ats.equal([p["port"] for p in service["spec"]["ports"]], [p["port"] for p in peer["ports"]])
+    for name in ("template", "pool-template"):
+        args = manifest(name)["spec"]["podTemplate"]["spec"]["containers"][0]["args"]
+        ats.matches(args[args.index("--connect") + 1], "^wss://%s.ats.svc:%d/ats$" % (
+            service["metadata"]["name"], service["spec"]["ports"][0]["port"]))
     # Policies add up: one that allows more than the other would be the one that counts.
     egress = manifest("network-policy")["spec"]["egress"]
     for name in ("template", "pool-template"):
@@ -180,6 +191,75 @@ def _():
         else:
             raise ats.Failure("passes: " + what)
     ats.equal(seen, 30)
+
+
+# ---- by the schemas of Kubernetes itself -----------------------------------------------------
+MODELS = ("kubernetes-models@4.5.1", "typescript@5.6.3")
+
+
+def core_objects():
+    """(module of kubernetes-models, name, object), of all that is no kind of agent-sandbox."""
+    modules = {"Role": "rbac.authorization.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
+               "Service": "v1"}
+    for name in sorted(os.listdir(kube.HERE)):
+        obj = manifest(name[:-5]) if name.endswith(".json") else {"kind": ""}
+        if obj["kind"] in modules:
+            yield modules[obj["kind"]], obj["kind"], obj
+        if obj["kind"] == "SandboxTemplate":
+            yield "v1", "PodTemplateSpec", obj["spec"]["podTemplate"]
+            for rule in obj["spec"]["networkPolicy"]["egress"]:
+                yield "networking.k8s.io/v1", "NetworkPolicyEgressRule", rule
+    yield "v1", "Secret", {"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+                           "stringData": {"key": "x"},
+                           "metadata": {"name": "ats", "labels": {"ats/sandbox": "b"}}}
+
+
+def judged(folder, objects):
+    """What their schemas say of them (node), and of members that these do not have (tsc); "" for
+    nothing. Both are made of the OpenAPI of Kubernetes."""
+    at = os.path.join(folder, "ats-%d" % os.getpid())
+    with open(at + ".ts", "w", encoding="utf-8") as ts, open(at + ".js", "w", encoding="utf-8") as js:
+        for n, (module, name, obj) in enumerate(objects):
+            ts.write('import type { I%s as I%d } from "kubernetes-models/%s";\n'
+                     "export const object%d: I%d = %s;\n" % (name, n, module, n, n, json.dumps(obj)))
+            js.write('try { new (require("kubernetes-models/%s").%s)(%s).validate(); }\n'
+                     "catch (e) { console.log(String(e)); }\n" % (module, name, json.dumps(obj)))
+    said = ""
+    for argv in (["node", at + ".js"],
+                 ["node", os.path.join(folder, "node_modules", "typescript", "bin", "tsc"), "--strict",
+                  "--noEmit", "--skipLibCheck", "--target", "es2022", "--module", "nodenext",
+                  "--moduleResolution", "nodenext", at + ".ts"]):
+        r = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+        said += r.stdout + r.stderr
+    os.unlink(at + ".ts")
+    os.unlink(at + ".js")
+    return said
+
+
+@ats.test("what is Kubernetes' own in them fits its own schemas, which bite", home=False,
+          long=ats.WHOLLY)
+def _():
+    try:
+        folder = npm.install(*MODELS)
+    except npm.Missing as e:
+        ats.skip(str(e))
+    objects = list(core_objects())
+    ats.equal(len(objects), 11)
+    ats.equal(judged(folder, objects), "")
+    template, wrong_ones = manifest("template")["spec"]["podTemplate"], []
+    for path, value in (
+            (("spec", "containers", 0, "securityContext", "allowPrivilege"), False),
+            (("spec", "volumes", 1, "emptyDir", "sizeLimit"), "8Gib"),
+            (("spec", "containers", 0, "workingDir"), 5),
+            (("spec", "restartPolicies"), "Always")):
+        at = obj = copy.deepcopy(template)
+        for k in path[:-1]:
+            at = at[k]
+        at[path[-1]] = value
+        wrong_ones.append((path[-1], ("v1", "PodTemplateSpec", obj)))
+    said = judged(folder, [w for _, w in wrong_ones])
+    for member, _ in wrong_ones:
+        ats.contains(said, member)
 
 
 ats.main()

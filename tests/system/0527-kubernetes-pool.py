@@ -346,18 +346,19 @@ def _(home):
 
     def said(text):
         said.all += p.stderr.read() or b""
-        return text in said.all
+        return text.encode() in said.all
     said.all = b""
     try:
         # The cluster is away at first, which is said once, and brain, too.
         c.refuse = 500
         c.kill_pod(boxes[names[0]])
         waits(c, boxes[names[0]])
-        ats.until(lambda: said(b"GET sandboxclaims: the cluster answers 500\n"), "it is told")
+        ats.until(lambda: said("%s (%s): GET sandboxclaims: the cluster answers 500\n" % (
+            names[0][4:], one)), "it is told")
         ats.equal(execs, [])
         c.refuse = None
         serves(home, one)               # waits for the sandbox, which nobody else brings back
-        ats.until(lambda: said(b"its pod has a key\n"), "it is told")
+        ats.until(lambda: said("%s (%s): its pod has a key\n" % (names[0][4:], one)), "it is told")
         ats.check(key_of(c, boxes[names[0]]) != old)
         ats.equal(execs, [boxes[names[0]]])
         # Again, in the middle of its getting the key, and while brain is another one.
@@ -368,7 +369,9 @@ def _(home):
         ats.equal(c.cut, [1])
         waits(c, warm)
         ats.equal(set(execs), {boxes[names[0]]})
-        ats.equal(said.all.count(b"answers 500"), 1)
+        said("")
+        ats.equal(len([x for x in said.all.splitlines() if names[0][4:].encode() in x and
+                       b"answers 500" in x]), 1)
         ats.equal(p.poll(), None)
         ats.missing(said.all, b"ats1:")
         ats.equal([v for v, r, _ in c.log if r == "sandboxclaims" and v not in ("get",)],
