@@ -165,8 +165,10 @@ class Cluster(http.server.ThreadingHTTPServer):
                 with open(top + "/key/key", "w", encoding="ascii",
                           opener=lambda p, f: os.open(p, f, 0o600)) as f:
                     f.write(secret["stringData"]["key"])
+        one = pod["spec"]["containers"][0]
+        ats.equal(one["command"][0], "/ats-hands")
         args = [top + "/key/key" if a == "/run/ats-key/key" else a
-                for a in pod["spec"]["containers"][0]["args"]]
+                for a in one["command"][1:] + one["args"]]
         with open(top + "/log", "ab") as log:
             self.pods[name] = self.home.popen(ats.program("ats-hands"), *args, "--state-dir",
                                               top + "/state", stdin=log, stdout=log, stderr=log)

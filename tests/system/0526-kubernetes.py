@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -111,6 +112,12 @@ def _():
         args = manifest(name)["spec"]["podTemplate"]["spec"]["containers"][0]["args"]
         ats.matches(args[args.index("--connect") + 1], "^wss://%s.ats.svc:%d/ats$" % (
             service["metadata"]["name"], service["spec"]["ports"][0]["port"]))
+    # An image's own entry point may listen, and says what of confinement a container can have.
+    with open(os.path.join(kube.HERE, "..", "container", "Containerfile"), encoding="utf-8") as f:
+        entry = json.loads(re.search(r"(?m)^ENTRYPOINT (.*)$", f.read())[1])
+    for name in ("template", "pool-template"):
+        (hands,) = manifest(name)["spec"]["podTemplate"]["spec"]["containers"]
+        ats.equal(hands["command"], entry)
     # Policies add up: one that allows more than the other would be the one that counts.
     egress = manifest("network-policy")["spec"]["egress"]
     for name in ("template", "pool-template"):
