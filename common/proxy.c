@@ -96,7 +96,8 @@ read_line(const char *path, char to[URL_MAX], struct ats_err *err)
 {
 	int fd ATS_CLEANUP_FD = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
-	ssize_t n;
+	size_t n = 0;
+	ssize_t got = 1;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return ats_err_sys(err, "%s", path);
@@ -104,10 +105,11 @@ read_line(const char *path, char to[URL_MAX], struct ats_err *err)
 	    (st.st_mode & 077) != 0)
 		return ats_err_set(err, ATS_E_INVAL, "%s must be a file of ours or root's that "
 		    "nobody else can read; remedy: chmod 600, or mount it with mode 0400", path);
-	n = ats_fd_read(fd, to, URL_MAX);
-	if (n < 0)
+	for (; n < URL_MAX && got > 0; n += got > 0 ? (size_t)got : 0)
+		got = ats_fd_read(fd, to + n, URL_MAX - n);
+	if (got < 0)
 		return ats_err_sys(err, "%s", path);
-	if ((size_t)n == URL_MAX)
+	if (n == URL_MAX)
 		return ats_err_set(err, ATS_E_TOOBIG, "%s: more than %u bytes", path, URL_MAX - 1);
 	to[n] = '\0';
 	to[strcspn(to, "\r\n")] = '\0';
