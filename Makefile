@@ -155,11 +155,11 @@ GATEWAY := main kinds vault_link orders results result mask encode address confi
 	mcp_stdio mcp_http sse
 GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(GW_CONFIG_O) $(CHILD_O) \
 	common/secret.o proto/brain.o $(GATEWAY:%=brain/gateway/%.o)
-ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o \
+ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o proto/unsure.o \
 	$(CTL:%=brain/ctl/%.o)
 
 HTTP := main options token listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
-HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o \
+HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o proto/unsure.o \
 	$(HTTP:%=brain/http/%.o)
 
 # libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.

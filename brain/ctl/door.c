@@ -11,6 +11,7 @@
 
 #include "brain/ctl/brain.h"
 #include "common/clock.h"
+#include "proto/unsure.h"
 
 #define FILL_BYTES (256u << 10)
 
@@ -234,8 +235,7 @@ void
 door_sent_before(struct ats_err *err)
 {
 	if (err->code != ATS_E_FULL)
-		(void)ats_err_wrap(err, "the outcome of the call is unknown, and it may have run: "
-		    "look at the state of things before you repeat it");
+		(void)ats_err_wrap(err, ATS_UNSURE);
 }
 
 int

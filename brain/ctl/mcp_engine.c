@@ -8,6 +8,7 @@
 
 #include "brain/ctl/mcp_relay.h"
 #include "common/clock.h"
+#include "proto/unsure.h"
 
 #define RETURN_MS 30000u	/* for a brain that somebody else starts again */
 #define LOSSES_MAX 20u		/* in a row without an answer between them */
@@ -148,7 +149,7 @@ pass_line(struct mcp_relay *r, struct ats_slice line)
 	enum mcp_fate fate;
 	size_t done;
 	char *to;
-	int rc = ats_buf_reserve(&r->to_client, line.n + 1, &to);
+	int rc = ats_buf_reserve(&r->to_client, line.n + sizeof(ATS_UNSURE) + 2, &to);
 
 	if (rc == 0)
 		rc = rounds_from_engine(&r->asks.rounds, &r->lines, line, &r->to_client);
@@ -157,6 +158,8 @@ pass_line(struct mcp_relay *r, struct ats_slice line)
 	fate = mcp_from_engine(&r->lines, line);
 	if (fate == MCP_RELISTEN)
 		return mcp_relistened(line, &r->to_client);
+	if (fate == MCP_UNSURE)
+		return mcp_unsure(line, &r->to_client);
 	if (fate != MCP_PASS)
 		return fate == MCP_DROP ? 0 : -ATS_E_PROTO;
 	line.n++;			/* its newline is behind it */

@@ -10,6 +10,7 @@
 #include "brain/ctl/mcp_envelope.h"
 #include "brain/ctl/mcp_meta.h"
 #include "common/fault.h"
+#include "proto/unsure.h"
 
 void
 mcp_lines_init(struct mcp_lines *m)
@@ -81,6 +82,7 @@ remember(struct mcp_lines *m, struct ats_slice line, const struct mcp_envelope *
 	mcp_meta_read(p->bad ? (struct ats_slice){ NULL, 0 } : p->params, &meta);
 	r->modern = meta.modern;
 	r->forms = meta.forms && meta.modern && mcp_is_method(p, "tools/call");
+	r->calls = mcp_is_method(p, "tools/call");
 	r->listen = meta.modern && mcp_is_method(p, "subscriptions/listen");
 	r->line = mcp_copy(line);
 	r->id = mcp_copy(p->id);
@@ -229,8 +231,10 @@ is_acked_again(struct mcp_lines *m, const struct mcp_envelope *p)
 static enum mcp_fate
 one_from_engine(struct mcp_lines *m, struct ats_slice object)
 {
+	enum mcp_fate fate = MCP_PASS;
 	struct mcp_envelope p;
 	struct mcp_request *r;
+	size_t at;
 
 	(void)mcp_envelope_read(object, &p);
 	if (p.method.p != NULL)
@@ -244,8 +248,10 @@ one_from_engine(struct mcp_lines *m, struct ats_slice object)
 	r = mcp_find(m, p.id);
 	if (r == NULL)
 		return MCP_DROP;
+	if (r->calls && r->again && ats_unsure_at(object, &at))
+		fate = MCP_UNSURE;
 	mcp_forget(m, r);
-	return MCP_PASS;
+	return fate;
 }
 
 /* The request that a line answers, if it begins as the engine begins a result
@@ -287,10 +293,22 @@ mcp_from_engine(struct mcp_lines *m, struct ats_slice line)
 		return one_from_engine(m, top.raw);
 	ats_json_iter_init(&it, top.raw);
 	while (ats_json_next(&it, &key, &v)) {
-		if (one_from_engine(m, v.raw) == MCP_PASS)
+		if (one_from_engine(m, v.raw) != MCP_DROP)
 			fate = MCP_PASS;
 	}
 	return fate;
+}
+
+int
+mcp_unsure(struct ats_slice line, struct ats_buf *out)
+{
+	size_t at = 0;
+	int rc;
+
+	line = ats_json_value(line).raw;
+	(void)ats_unsure_at(line, &at);
+	rc = ats_unsure_add(line, at, out);
+	return rc < 0 ? rc : ats_buf_add_char(out, '\n');
 }
 
 int

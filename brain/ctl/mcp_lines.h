@@ -22,6 +22,7 @@ struct mcp_request {
 	bool modern;		/* of MCP 2026-07-28 */
 	bool forms;		/* of it, a tools/call whose client shows dialogs */
 	bool listen, acked;	/* a subscriptions/listen, of which the client knows */
+	bool calls, again;	/* a tools/call; sent on a connection that was lost */
 	/* Of mcp_rounds.h: the client was told to ask again, and nobody waits; then it did, and
 	 * waits by the id as (owned), no longer by id. */
 	bool parked;
@@ -38,7 +39,7 @@ struct mcp_lines {
 };
 
 /* What a line of the engine is to the client. */
-enum mcp_fate { MCP_PASS, MCP_DROP, MCP_LOST, MCP_RELISTEN };
+enum mcp_fate { MCP_PASS, MCP_DROP, MCP_LOST, MCP_RELISTEN, MCP_UNSURE };
 
 void mcp_lines_init(struct mcp_lines *m);
 void mcp_lines_done(struct mcp_lines *m);
@@ -51,7 +52,8 @@ ATS_NODISCARD int mcp_from_client(struct mcp_lines *m, const char *line, size_t 
 /* Looks at a line of the engine. An answer passes once, if its request is not answered
  * yet and was not cancelled; notifications and requests of the engine pass. MCP_LOST: it is
  * no JSON, and the connection is not worth keeping. MCP_RELISTEN: it acknowledges a subscription
- * of the client's again, after a loss; mcp_relistened says what that means for the client. */
+ * of the client's again, after a loss; mcp_relistened says what that means for the client. MCP_UNSURE:
+ * an error of a call that was sent before, too; it passes with mcp_unsure. */
 enum mcp_fate mcp_from_engine(struct mcp_lines *m, struct ats_slice line);
 /* The open request that the engine knows by this id, or NULL; mcp_forget frees it. */
 struct mcp_request *mcp_find(const struct mcp_lines *m, struct ats_slice id);
@@ -61,6 +63,8 @@ bool mcp_is_awaited(const struct mcp_lines *m, struct ats_slice id);
 /* Appends what the client is to hear instead of such a line: what it subscribed to may have changed
  * while nobody was there to say so. */
 ATS_NODISCARD int mcp_relistened(struct ats_slice line, struct ats_buf *out);
+/* Appends such an error, as one of what nobody knows. */
+ATS_NODISCARD int mcp_unsure(struct ats_slice line, struct ats_buf *out);
 /* Whether a line has no id: a notification, worth sending after a loss. */
 bool mcp_is_notification(const char *line, size_t n);
 /* Whether answers of the engine are due: to requests that somebody waits for (a subscription has
@@ -69,7 +73,7 @@ bool mcp_awaits(const struct mcp_lines *m);
 
 /* ---- mcp_lost.c */
 /* Appends what a fresh connection must hear: initialize, initialized, open requests. */
-ATS_NODISCARD int mcp_replay(const struct mcp_lines *m, struct ats_buf *out);
+ATS_NODISCARD int mcp_replay(struct mcp_lines *m, struct ats_buf *out);
 /* Appends notifications/cancelled for every open request. */
 ATS_NODISCARD int mcp_cancel_all(const struct mcp_lines *m, struct ats_buf *out);
 /* The connection is lost, and with it the errors with id null that were due: nobody can be

@@ -5,7 +5,10 @@
  * output here. */
 #include "brain/ctl/mcp_lines.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "proto/unsure.h"
 
 static int
 add_line(struct ats_buf *out, const char *s, size_t n)
@@ -16,7 +19,7 @@ add_line(struct ats_buf *out, const char *s, size_t n)
 }
 
 int
-mcp_replay(const struct mcp_lines *m, struct ats_buf *out)
+mcp_replay(struct mcp_lines *m, struct ats_buf *out)
 {
 	struct mcp_request *r;
 	int rc = 0;
@@ -29,6 +32,7 @@ mcp_replay(const struct mcp_lines *m, struct ats_buf *out)
 		if (rc == 0 &&
 		    (m->initialize == NULL || strcmp(r->line, m->initialize) != 0))
 			rc = add_line(out, r->line, r->len);
+		r->again = true;
 	}
 	return rc;
 }
@@ -84,13 +88,16 @@ mcp_lose_nulls(struct mcp_lines *m, struct ats_buf *out)
 int
 mcp_fail_all(struct mcp_lines *m, struct ats_buf *out, const char *why)
 {
+	char unsure[sizeof(ATS_UNSURE) + 300];
 	int rc = 0;
 
+	(void)snprintf(unsure, sizeof(unsure), ATS_UNSURE ": %s", why);
 	while (rc == 0 && !TAILQ_EMPTY(&m->pending)) {
 		struct mcp_request *r = TAILQ_FIRST(&m->pending);
 
 		if (!r->parked)
-			rc = add_error(out, r->as != NULL ? r->as : r->id, r->modern, why);
+			rc = add_error(out, r->as != NULL ? r->as : r->id, r->modern,
+			    r->calls && r->again ? unsure : why);
 		mcp_forget(m, r);
 	}
 	return rc;

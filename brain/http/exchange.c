@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "brain/http/session_private.h"
+#include "proto/unsure.h"
 
 #define LISTENER_STREAM 1u
 #define NO_ANSWER (-32001)
@@ -187,6 +188,7 @@ exchange_new(struct session *s, struct conn *c, const struct message *m)
 	if (x == NULL)
 		return NULL;
 	*x = (struct exchange){ .s = s, .conn = c, .id = copy(m->id), .token = copy(m->token) };
+	x->calls = m->method.p != NULL && ats_json_key_is(m->method, "tools/call");
 	x->timer = event_new(s->h->base, -1, 0, on_timer, x);
 	TAILQ_INSERT_TAIL(&s->exchanges, x, link);
 	s->nexchanges++;
@@ -201,6 +203,7 @@ exchange_new(struct session *s, struct conn *c, const struct message *m)
 static void
 send_line(struct exchange *x)
 {
+	x->again = x->sent;
 	x->sent = x->sent || link_is_up(x->s->way);
 	link_send(x->s->way, x->line, x->n);
 }
@@ -292,14 +295,11 @@ learn(struct session *s, const struct said *said)
 	}
 }
 
-void
-exchange_answered(struct session *s, const struct said *said, struct ats_slice line)
+static void
+answered(struct exchange *x, const struct said *said, struct ats_slice line)
 {
-	struct exchange *x = find(s, said->id);
+	struct session *s = x->s;
 
-	if (x == NULL)
-		return;			/* it was given up */
-	session_used(s);
 	if (s->modern) {
 		caller_answered(x, said, line);
 		return;
@@ -315,6 +315,28 @@ exchange_answered(struct session *s, const struct said *said, struct ats_slice l
 			conn_stream_end(x->conn);
 	}
 	exchange_drop(x);
+}
+
+void
+exchange_answered(struct session *s, const struct said *said, struct ats_slice line)
+{
+	struct ats_buf unsure ATS_CLEANUP_BUF = { 0 };
+	struct exchange *x = find(s, said->id);
+	struct said with;
+	size_t at;
+
+	if (x == NULL)
+		return;			/* it was given up */
+	session_used(s);
+	if (!x->calls || !x->again || !ats_unsure_at(line, &at)) {
+		answered(x, said, line);
+		return;
+	}
+	ats_buf_init(&unsure, line.n + sizeof(ATS_UNSURE) + 2);
+	line = ats_unsure_add(line, at, &unsure) < 0 ? line :
+	    (struct ats_slice){ unsure.data, unsure.len };
+	if (message_said(line, &with) == 0)
+		answered(x, &with, line);
 }
 
 /* The engine says no more about it: whoever only takes it back, and keeps the connection, would

@@ -19,7 +19,8 @@ struct exchange {			/* a request that is not answered */
 	uint64_t stream, number;	/* 0: no event yet; of the last one */
 	bool first;			/* initialize */
 	bool held;			/* its line is among those of http.held_bytes */
-	bool sent;			/* it left for brain: it may have run */
+	bool sent, again;		/* it left for brain: it may have run; and once more */
+	bool calls;			/* tools/call */
 	bool listens, acked;		/* subscriptions/listen; it was told so */
 	struct event *timer;
 };

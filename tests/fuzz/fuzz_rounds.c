@@ -120,15 +120,19 @@ static void
 from_engine(struct rig *g, const char *line, size_t n)
 {
 	struct ats_slice s = { line, n };
+	enum mcp_fate fate = MCP_DROP;
 	int rc;
 
 	ats_fault_alloc(g->fault);
 	rc = rounds_from_engine(&g->rounds, &g->lines, s, &g->client);
+	if (rc == 0)
+		fate = mcp_from_engine(&g->lines, s);
 	/* Lines that pass are the engine's own, as they are. */
-	if (rc == 0 && mcp_from_engine(&g->lines, s) == MCP_PASS &&
-	    ats_json_scan(line, n, NULL) == 0 &&
+	if (fate == MCP_PASS && ats_json_scan(line, n, NULL) == 0 &&
 	    (ats_buf_add(&g->client, line, n) < 0 || ats_buf_add_char(&g->client, '\n') < 0))
 		rc = -ATS_E_NOMEM;
+	else if (fate == MCP_UNSURE)
+		rc = mcp_unsure(s, &g->client);
 	ats_fault_alloc(0);
 	g->lost = g->lost || rc == -ATS_E_NOMEM;
 }

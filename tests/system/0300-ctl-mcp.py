@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 from ctl_mcp import Client
-from fake_door import FakeBrain
+from fake_door import Fail, FakeBrain
 
 
 def brain_of(home):
@@ -76,6 +76,36 @@ def _(home):
         brain.stop()
         brain.start()
     brain, c = lose_twice(home, lose)
+    ats.equal(c.rest(), (0, []))
+
+
+@ats.test("an error after a loss is about that sending: of a call the outcome is unknown")
+def _(home):
+    brain = brain_of(home)
+    c = Client(home)
+    c.initialize()
+    for method, code, unknown in (("tools/call", "no_memory", True), ("tools/call", "table_full", False),
+                                  ("tools/list", "no_memory", False)):
+        n = len(brain.requests(method))
+        brain.on(method)(lambda c, m, f: None)
+        id = c.send(method, {"name": "Bash", "arguments": {"command": "x"}})
+        brain.wait_requests(method, n + 1)
+
+        @brain.on(method)
+        def _(conn, m, f, code=code):
+            raise Fail("it was \"refused\"", code)
+        brain.drop()
+        e = c.answer(id)["error"]
+        ats.equal((e["code"], e["data"]["code"]), (-32000, code))
+        ats.matches(e["message"], 'outcome of this call is unknown.*: it was "refused"$' if unknown
+                    else '^it was "refused"$')
+        ats.equal(len(brain.requests(method)), n + 2)
+
+    @brain.on("tools/call")
+    def _(conn, m, f):
+        raise Fail("it was refused", "no_memory")
+    id = c.send("tools/call", {"name": "Bash", "arguments": {"command": "x"}})
+    ats.equal(c.answer(id)["error"]["message"], "it was refused")     # it was sent once alone
     ats.equal(c.rest(), (0, []))
 
 

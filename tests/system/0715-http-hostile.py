@@ -4,6 +4,7 @@
 floods or says nonsense: each costs what its limit says, and nobody else."""
 import os
 import select
+import socket
 import sys
 import time
 
@@ -227,6 +228,33 @@ def _(home):
     server = serve(home)
     ats.equal(Client(server).post("nonsense", {}).json()["result"], {"ok": True})
     ats.equal(Modern(server).ask("nonsense").json()["result"], {"ok": True})
+
+
+@ats.test("an engine that is lost in a call, and the next one refuses it: nobody says that it did not run")
+def _(home):
+    code, seen = None, []
+
+    def lost_once(door, m):
+        if m["method"] not in ("tools/call", "x/call"):
+            script(door, m)
+            return
+        seen.append(m["id"])
+        if seen.count(m["id"]) == 1:
+            door.conn.shutdown(socket.SHUT_RDWR)
+        else:
+            door.say({"jsonrpc": "2.0", "id": m["id"], "error": {
+                "code": -32000, "message": "refused", "data": {"code": code}}})
+    home.open_things.append(FakeBrain(os.path.join(home.run, "ats"), lost_once))
+    server = Server(home)
+    c, m = Client(server), Modern(server)
+    for code, unknown in (("no_memory", True), ("table_full", False)):
+        for ask in (c.post, m.ask):
+            a = ask("tools/call", {"name": "Bash", "arguments": {}}).json()
+            ats.equal(("unknown" in a["error"]["message"], a["error"]["data"]["code"]),
+                      (unknown, code))
+            ats.check(a["error"]["message"].endswith("refused"), a)
+    ats.equal(c.post("x/call", {}).json()["error"]["message"], "refused")
+    ats.equal({seen.count(i) for i in seen}, {2})
 
 
 @ats.test("requests wait for a brain that is away, and are given up in time")

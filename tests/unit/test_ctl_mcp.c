@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/unsure.h"
 #include "tests/lib/unit.h"
 
 #define V "\"jsonrpc\":\"2.0\""
@@ -24,7 +25,7 @@ passes(struct mcp_lines *m, const char *line)
 }
 
 static void
-check_replay(const struct mcp_lines *m, const char *want)
+check_replay(struct mcp_lines *m, const char *want)
 {
 	struct ats_buf b;
 
@@ -258,6 +259,61 @@ START_TEST(cancel_and_fail_speak_of_every_open_request)
 }
 END_TEST
 
+#define REFUSED(code)                                                                    \
+	"{\"id\":7,\"error\":{\"data\":{\"code\":\"" code "\"},\"message\":\"no\\u0021\"}}"
+
+START_TEST(errors_of_calls_that_were_sent_before_say_that_they_may_have_run)
+{
+	static const struct {
+		const char *method, *line;
+		bool again;
+		enum mcp_fate fate;
+	} rows[] = {
+		{ "tools/call", REFUSED("no_memory"), true, MCP_UNSURE },
+		{ "tools/call", REFUSED("table_full"), true, MCP_PASS },
+		{ "tools/call", REFUSED("no_memory"), false, MCP_PASS },
+		{ "tools/list", REFUSED("no_memory"), true, MCP_PASS },
+		{ "tools/call", "{\"id\":7,\"result\":{\"error\":{\"message\":\"x\"}}}", true,
+		    MCP_PASS },
+		{ "tools/call", "{\"id\":7,\"error\":{\"message\":1}}", true, MCP_PASS },
+		{ "tools/call", "{\"id\":7,\"error\":\"message\"}", true, MCP_PASS },
+	};
+	struct mcp_lines m;
+	struct ats_buf b;
+	char line[100];
+
+	mcp_lines_init(&m);
+	ats_buf_init(&b, 4096);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct ats_slice s = { rows[i].line, strlen(rows[i].line) };
+
+		(void)snprintf(line, sizeof(line),
+		    "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\"}", rows[i].method);
+		client(&m, line);
+		if (rows[i].again)
+			ck_assert_int_eq(mcp_replay(&m, &b), 0);
+		ats_buf_reset(&b);
+		ck_assert_msg(mcp_from_engine(&m, s) == rows[i].fate, "row %zu", i);
+		ck_assert_uint_eq(m.n, 0);
+		if (rows[i].fate != MCP_UNSURE)
+			continue;
+		ck_assert_int_eq(mcp_unsure(s, &b), 0);
+		ck_assert_str_eq(b.data, "{\"id\":7,\"error\":{\"data\":{\"code\":\"no_memory\"},"
+		    "\"message\":\"" ATS_UNSURE ": no\\u0021\"}}\n");
+	}
+	client(&m, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}");
+	ck_assert_int_eq(mcp_replay(&m, &b), 0);
+	client(&m, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\"}");
+	ats_buf_reset(&b);
+	ck_assert_int_eq(mcp_fail_all(&m, &b, "gone"), 0);
+	ck_assert_ptr_nonnull(strstr(b.data, "\"message\":\"" ATS_UNSURE ": gone\""));
+	ck_assert_ptr_nonnull(strstr(b.data,
+	    "\"id\":2,\"error\":{\"code\":-32000,\"message\":\"gone\""));
+	ats_buf_done(&b);
+	mcp_lines_done(&m);
+}
+END_TEST
+
 START_TEST(room_ends_at_the_bound_and_returns)
 {
 	struct mcp_lines m;
@@ -367,6 +423,8 @@ ATS_UNIT_MAIN("ctl_mcp", answers_pass_once_and_only_for_open_requests,
     lines_that_are_no_requests_are_not_kept, malformed_requests_with_an_id_wait_for_their_answer,
     errors_with_id_null_are_awaited_and_made_up_for_after_a_loss,
     batches_are_kept_by_their_members,
-    cancel_and_fail_speak_of_every_open_request, room_ends_at_the_bound_and_returns,
+    cancel_and_fail_speak_of_every_open_request,
+    errors_of_calls_that_were_sent_before_say_that_they_may_have_run,
+    room_ends_at_the_bound_and_returns,
     a_subscription_is_not_awaited_and_is_acknowledged_once,
     notifications_are_told_from_requests, exit_code_never_trusts_odd_objects)
