@@ -252,7 +252,7 @@ on_door(struct exec_run *x)
 	streams_stop_input(&x->streams);
 	tty_restore();
 	(void)ctl_fail_code(CTL_NOT_RUN, ats_err_name(ATS_E_LOST),
-	    "exec: brain was lost while the command ran; its outcome is unknown, "
+	    "exec: brain was lost, and the command's outcome is unknown: it may have run, "
 	    "look before you run it again");
 }
 

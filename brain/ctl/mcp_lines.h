@@ -52,8 +52,8 @@ ATS_NODISCARD int mcp_from_client(struct mcp_lines *m, const char *line, size_t 
 /* Looks at a line of the engine. An answer passes once, if its request is not answered
  * yet and was not cancelled; notifications and requests of the engine pass. MCP_LOST: it is
  * no JSON, and the connection is not worth keeping. MCP_RELISTEN: it acknowledges a subscription
- * of the client's again, after a loss; mcp_relistened says what that means for the client. MCP_UNSURE:
- * an error of a call that was sent before, too; it passes with mcp_unsure. */
+ * of the client's again, after a loss; mcp_relistened says what that means for the client.
+ * MCP_UNSURE: an error of a call that was sent before, too; it passes with mcp_unsure. */
 enum mcp_fate mcp_from_engine(struct mcp_lines *m, struct ats_slice line);
 /* The open request that the engine knows by this id, or NULL; mcp_forget frees it. */
 struct mcp_request *mcp_find(const struct mcp_lines *m, struct ats_slice id);
