@@ -270,6 +270,15 @@ def arrives(e, box, generation=GEN, key=KEY, **more):
     return h
 
 
+def is_in(*args, **more):
+    """One that arrives, has proven its key and is ready."""
+    h = arrives(*args, **more)
+    h.come_in()
+    h.prove()
+    h.ready()
+    return h
+
+
 @ats.test("listen: hands comes in, proves itself and is the sandbox; who is there is not put out")
 def _(home):
     e, _, b, d = up(home, listen=True, queue_ms=60000)
@@ -358,10 +367,7 @@ def _(home):
 @ats.test("listen: a thousand who say nothing, and one who says a byte a second")
 def _(home):
     e, _, b, d = up(home, listen=True, queue_ms=60000)
-    h = arrives(e, b)
-    h.come_in()
-    h.prove()
-    h.ready()
+    h = is_in(e, b)
     slow = socket.create_connection(("127.0.0.1", e.port))
     idle = [socket.create_connection(("127.0.0.1", e.port)) for _ in range(1000)]
     for n in range(20):             # who is in is not in their way
@@ -386,10 +392,7 @@ def _(home):
 @ats.test("a restarted engine hears who comes in, and resumes what runs")
 def _(home):
     e, s, b, d = up(home, listen=True, queue_ms=60000)
-    h = arrives(e, b)
-    h.come_in()
-    h.prove()
-    h.ready()
+    h = is_in(e, b)
     i = d.send("ats/tool.call", {"name": "Bash", "arguments": {"command": "x"}, "call_id": "k"})
     f = h.call()
     listener = socket.create_server(("127.0.0.1", 0))
