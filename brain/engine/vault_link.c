@@ -257,7 +257,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 		rc = on_message(v->e, &v->m);
 		ats_ipc_done(&v->m);
 		if (rc < 0) {
-			stop(v, rc == -ATS_E_NOMEM ? "no memory" : "a message that is not for the engine");
+			stop(v, rc == -ATS_E_NOMEM ? "no memory" :
+			    "a message that is not for the engine");
 			return;
 		}
 		if (v->e->stopping)
