@@ -269,14 +269,16 @@ int
 ats_addr_parse_own(const char *text, struct ats_addr *ret, struct ats_err *err)
 {
 	char url[ATS_ADDR_MAX];
-	int n = snprintf(url, sizeof(url), "%s%s", strncmp(text, "unix:", 5) == 0 ? "" : "tcp://",
-	    text);
+	bool path = strncmp(text, "unix:", 5) == 0;
+	int n = snprintf(url, sizeof(url), "%s%s", path ? "" : "tcp://", text);
 
 	if (n >= (int)sizeof(url))
 		return ats_err_set(err, ATS_E_INVAL, "an address has at most %d bytes",
 		    ATS_ADDR_MAX - 1);
+	/* What parse says is of addresses with a scheme, which is not to be written here. */
 	if (ats_addr_parse(url, ret, err) < 0)
-		return -ATS_E_INVAL;
+		return path ? -ATS_E_INVAL : ats_err_set(err, ATS_E_INVAL, "expected "
+		    "ADDRESS:PORT, as in 127.0.0.1:8765 or [::1]:8765, or unix:/PATH");
 	if (!ats_addr_is_local(ret))
 		return ats_err_set(err, ATS_E_INVAL,
 		    "that address is not of loopback; put a proxy with TLS before it");

@@ -98,6 +98,10 @@ check(const struct hands_options *o, struct ats_err *err)
 {
 	if (o->probe || o->help || o->version)
 		return 0;
+	if (o->workspace == NULL && o->cmd != NULL)
+		return ats_err_set(err, ATS_E_INVAL, "%.100s is not attach, take-key or shim, and "
+		    "to run it beside a sandbox --workspace DIR is needed; see ats-hands --help",
+		    o->cmd[0]);
 	if (o->workspace == NULL || o->workspace[0] != '/')
 		return ats_err_set(
 		    err, ATS_E_INVAL, "--workspace DIR (absolute) is needed");

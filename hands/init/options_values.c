@@ -115,5 +115,5 @@ options_set(struct hands_options *o, const char *kv, struct ats_err *err)
 	}
 	rc = budget_take(&o->budget, kv, n, err);
 	return rc > 0 ? 0 : rc < 0 ? rc :
-	    ats_err_set(err, ATS_E_INVAL, "unknown option %s", kv);
+	    ats_err_set(err, ATS_E_INVAL, "unknown option %s; see ats-hands --help", kv);
 }

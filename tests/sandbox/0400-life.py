@@ -207,6 +207,8 @@ def _():
                        (["--stdio", "--workspace", "x"], b"absolute"),
                        (["--option", "limits=x"], b"limits"), (["--nope"], b"--help"),
                        (["--listen", "tcp:1"], b"--listen: an address is unix:/PATH"),
+                       (["atach"], b"atach is not attach, take-key or shim"),
+                       (["--option", "x=1"], b"unknown option x=1; see ats-hands --help"),
                        (["--option", "min_level=any"], b"min_level")):
         p = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         _, err = p.communicate(timeout=10)

@@ -110,7 +110,7 @@ def _(home):
         (dict(good, listen="127.0.0.1:1"), "http.listen"),
         (dict(good, listen=["0.0.0.0:1"]), "loopback"),
         (dict(good, listen=["example.org:1"]), "loopback"),
-        (dict(good, listen=["127.0.0.1"]), "port"),
+        (dict(good, listen=["127.0.0.1"]), "as in 127.0.0.1:8765"),
         (dict(good, listen=["unix:http.sock"]), "absolute"),
         (dict(good, listen=["127.0.0.1:1"] * 2), "twice"),
         (dict(good, listen=["127.0.0.1:%d" % i for i in range(5)]), "at most 4"),

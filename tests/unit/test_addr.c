@@ -158,12 +158,15 @@ START_TEST(own_addresses_are_of_loopback_or_a_socket)
 		{ "127.0.0.1:1/mcp", NULL, NULL, 0 }, { "tcp://127.0.0.1:1", NULL, NULL, 0 },
 	};
 	char far[2 * ATS_ADDR_MAX];
+	struct ats_err err;
 	struct ats_addr a;
 
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
-		int rc = ats_addr_parse_own(rows[i].text, &a, NULL);
+		int rc = ats_addr_parse_own(rows[i].text, &a, &err);
 
 		ck_assert_msg((rc == 0) == (rows[i].host != NULL), "%s", rows[i].text);
+		/* A scheme would be wrong here, and so is a text that shows one. */
+		ck_assert_msg(rc == 0 || strstr(err.text, "tcp://") == NULL, "%s", err.text);
 		if (rc < 0)
 			continue;
 		ck_assert_str_eq(a.host, rows[i].host);
@@ -173,6 +176,9 @@ START_TEST(own_addresses_are_of_loopback_or_a_socket)
 	memset(far, 'a', sizeof(far) - 1);
 	far[sizeof(far) - 1] = '\0';
 	ck_assert_int_eq(ats_addr_parse_own(far, &a, NULL), -ATS_E_INVAL);
+	ck_assert_int_eq(ats_addr_parse_own("foo", &a, &err), -ATS_E_INVAL);
+	ck_assert_str_eq(err.text, "expected ADDRESS:PORT, as in 127.0.0.1:8765 or [::1]:8765, or "
+	    "unix:/PATH");
 }
 END_TEST
 
