@@ -332,6 +332,12 @@ def check_version():
                 complain(path, m.start(), "has version %s, the Makefile %s" % (m.group(1), version))
 
 
+def check_pins():
+    pinned = re.search(r'^PINNED = "([^"]*)"', read("tests/lib/claude.py"), re.M).group(1)
+    if not re.search(r"it pins \(%s\)" % re.escape(pinned), read("docs/CLAUDE-CODE.md")):
+        print("docs/CLAUDE-CODE.md: does not say that the version is " + pinned)
+
+
 def check_protocol():
     number = re.search(r"#define ATS_PROTO_VERSION (\d+)u", read("proto/msg.h")).group(1)
     if not re.search(r"version is %s\b" % number, read("docs/PROTOCOL.md")):
@@ -360,6 +366,7 @@ def main():
     check_manual(options)
     check_references()
     check_version()
+    check_pins()
     check_protocol()
 
 
