@@ -214,12 +214,14 @@ launcher_run(const struct hands_options *o)
 			ats_fatal("%s", err.text);
 		own.state_dir = made;
 	}
-	if (wait_signals(&l.signals, &err) < 0 || (rc = take_key(&l, &own, &err)) < 0 ||
-	    (rc == 0 && take_peer(&l, &err) < 0))
-		ats_fatal("%s", err.text);
-	if (rc > 0) {
+	rc = wait_signals(&l.signals, &err) < 0 ? -1 : take_key(&l, &own, &err);
+	if (rc == 0 && take_peer(&l, &err) < 0)
+		rc = -1;
+	if (rc != 0) {
 		if (made[0] != '\0')
 			scratch_remove(made);
+		if (rc < 0)
+			ats_fatal("%s", err.text);
 		return 0;
 	}
 	if (o->key_wait_s == 0)		/* else who starts us again needs it, too */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Start, ends, restarts, other ways to be started, and failing closed."""
+import contextlib
 import os
 import shutil
 import signal
@@ -199,6 +200,26 @@ def _():
         ats.equal(p.wait(10), code)
     p = start(argv + ["/no/such"], stdout=subprocess.PIPE)
     ats.equal(p.wait(10), 127)
+
+
+@ats.test("what cannot listen, or has no key, leaves no directory of its own", home=False)
+def _():
+    if os.getuid() != 0:
+        ats.skip("needs a user of its own, whose directories no other test makes")
+    uid = 61000 + os.getpid() % 4000
+    for argv in (["--listen", "unix:/no/such"], ["--stdio", "--key-file", "/no/such"],
+                 ["--listen", "tls://127.0.0.1:0", "--key-file", "/no/such"]):
+        r = subprocess.run([ats.program("ats-hands"), "--workspace", "/usr", *argv], user=uid,
+                           group=uid, extra_groups=[], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10, check=False)
+        ats.equal(r.returncode, 1, r)
+        ats.contains(r.stderr, b"No such file")
+        left = []
+        for e in os.scandir("/tmp"):
+            with contextlib.suppress(FileNotFoundError):    # another test's
+                if e.name.startswith("ats-hands-") and e.stat(follow_symlinks=False).st_uid == uid:
+                    left.append(e.name)
+        ats.equal(left, [], argv)
 
 
 @ats.test("wrong arguments are refused with a reason", home=False)
