@@ -86,16 +86,21 @@ from debian_root import ats  # noqa: E402
 
 
 class Cgroups:
-    """The tree of cgroup v2 as this process sees it, mounted once more where nobody looks, and one
+    """The tree of cgroup v2 as this process sees it, in a mount that only our descriptor holds, and one
     group in it. What an earlier run that was killed has left goes, too."""
 
     def __init__(self):
-        self.top = tempfile.mkdtemp(prefix="ats-cgroup-")
-        r = subprocess.run(["mount", "-t", "cgroup2", "cgroup2", self.top], capture_output=True,
-                           check=False, text=True)
-        if r.returncode != 0:
-            os.rmdir(self.top)
-            ats.skip("no cgroup v2 here: " + r.stderr.strip())
+        at = tempfile.mkdtemp(prefix="ats-cgroup-")
+        try:
+            r = subprocess.run(["mount", "-t", "cgroup2", "cgroup2", at], capture_output=True,
+                               check=False, text=True)
+            if r.returncode != 0:
+                ats.skip("no cgroup v2 here: " + r.stderr.strip())
+            self.fd = os.open(at, os.O_RDONLY | os.O_DIRECTORY)
+            subprocess.run(["umount", "--lazy", at], check=True)
+        finally:
+            os.rmdir(at)
+        self.top = "/proc/%d/fd/%d" % (os.getpid(), self.fd)
         self.group = os.path.join(self.top, PREFIX + str(os.getpid()))
         try:
             for name in os.listdir(self.top):
@@ -103,7 +108,7 @@ class Cgroups:
                     self._remove(os.path.join(self.top, name))
             os.mkdir(self.group)
         except OSError as e:
-            self.close()
+            os.close(self.fd)
             ats.skip("no control group can be made here: %s" % e)
 
     @staticmethod
@@ -122,8 +127,7 @@ class Cgroups:
             ats.until(lambda: not os.path.isdir(self.group) or self._remove(self.group),
                       "the machine's control groups are empty", END_SECONDS)
         finally:
-            subprocess.run(["umount", self.top], check=False)
-            os.rmdir(self.top)
+            os.close(self.fd)
 
 
 class Machine:
