@@ -277,7 +277,7 @@ def _():
         begin = time.monotonic()
         m.sh("systemctl stop ats-brain")
         ats.check(time.monotonic() - begin < GRACE_SECONDS / 2, "stop takes as long as it may")
-        ats.contains(client.stdout.read(), "its outcome is unknown")
+        ats.contains(client.stdout.read(), "outcome is unknown")
     for unit in ("ats-brain", "ats-engine"):
         ats.equal((unit, show(m, unit, "ActiveState"), show(m, unit, "Result")),
                   (unit, "inactive", "success"))
@@ -300,6 +300,8 @@ def _():
     m = served()
     fresh(m)
     as_user(m, "u", "cd p; atsctl exec -- true")
+    m.sh("systemctl start ats-hands@one")
+    ctl(m, "exec --workspace %s -- true" % ONE)
     users = as_user(m, "u", "systemctl --user show -P MainPID ats-brain")
     old = [show(m, x, "MainPID") for x in ("ats-brain", "ats-engine", "ats-hands@one")]
     m.sh("cd /new; " + block("Debian packages"))
