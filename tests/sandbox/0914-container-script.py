@@ -77,6 +77,19 @@ def _(home):
     goes_on(home, e, docker)
 
 
+@ats.test("a command that wants more memory than the container has ends, and the sandbox does not")
+def _(home):
+    e = engine()
+    e.image("system")
+    configure(home, e.command(), run=["--memory", "200m"])
+    r = home.ctl("exec", "--", "bash", "-c", "x=a; while :; do x=$x$x; done", code=137, timeout=90)
+    ats.contains(r.stderr, b"out of memory")
+    first = names(e)
+    home.ctl("exec", "--", "true", code=0, timeout=60)
+    ats.equal(names(e), first)
+    home.ctl("shutdown", code=0)
+
+
 def fails(home, says):
     r = home.ctl("exec", "--", "true", code=125, timeout=90)
     ats.matches(r.stderr.decode(), says)
