@@ -192,6 +192,24 @@ def _(home):
     home.ctl("shutdown", code=0)
 
 
+@ats.test("a pod that has failed gets no successor: up says so at once, status as well")
+def _(home):
+    c = rig(home)
+    ws = workspace(home, "evicted")
+    name = tool(home, c, "up", ws, **POOL)[0].strip()
+    claim = c.get("sandboxclaims", name)
+    claim["status"]["conditions"] = kube.ready(False) + [
+        {**kube.ready(True)[0], "type": "Finished", "reason": "PodFailed"}]
+    for env in (POOL, {}):
+        ats.equal(tool(home, c, "status", ws, **env)[0], name + " ended\n")
+    _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_READY_S="3600", **POOL)
+    ats.matches(err, "the pod of %s has ended.*remedy: ats-kubernetes down, and up again" % name)
+    tool(home, c, "down", ws, **POOL)
+    tool(home, c, "up", ws, **POOL)
+    serves(home, ws)
+    home.ctl("shutdown", code=0)
+
+
 @ats.test("a pod that becomes another claim's while it is asked: nothing is sent to it")
 def _(home):
     c = rig(home)
