@@ -94,19 +94,6 @@ build(struct init *in, struct ats_err *err)
 	return rc;
 }
 
-static void
-tell_launcher(struct init *in, bool ok, const struct ats_err *err)
-{
-	struct init_status s = { .ok = ok, .facts = in->box.facts };
-
-	if (err != NULL)
-		s.err = *err;
-	/* A launcher that is gone: SIGKILL comes with the death signal. */
-	if (ats_fd_write_all(in->plan->status, &s, sizeof s) < 0)
-		_exit(1);
-	(void)close(in->plan->status);
-}
-
 static int
 start_all(struct init *in, struct ats_err *err)
 {
@@ -133,6 +120,19 @@ end(struct init *in, int code)
 	if (!box_has_namespaces(&in->box))
 		tree_end(&(struct tree)TREE_OF_SUBREAPER);
 	_exit(code);
+}
+
+static void
+tell_launcher(struct init *in, bool ok, const struct ats_err *err)
+{
+	struct init_status s = { .ok = ok, .facts = in->box.facts };
+
+	if (err != NULL)
+		s.err = *err;
+	/* It fails when the launcher is gone. */
+	if (ats_fd_write_all(in->plan->status, &s, sizeof s) < 0)
+		end(in, 1);
+	(void)close(in->plan->status);
 }
 
 static int
@@ -241,8 +241,9 @@ loop(struct init *in)
 			end(in, 1);
 		if ((p[0].revents & POLLIN) != 0)
 			read_signals(in);
+		/* Its death signal does not come to one who asked for it after that death. */
 		if (p[2].revents != 0 && !next_hear_launcher(in))
-			p[2].fd = -1;	/* it has ended, which poll would say for ever */
+			end(in, 1);
 	}
 }
 

@@ -78,15 +78,16 @@ prepare(struct init_plan *plan, const struct launch *l, int status[2], int sock[
 	return rc < 0 ? rc : 0;
 }
 
-/* sock: our end, which is none of init's. */
+/* status, sock: our ends, by which init knows that we are gone if it does not have them. */
 static int
-start_init(const struct init_plan *plan, const struct launch *l, int sock, pid_t *ret_pid,
-    struct ats_err *err)
+start_init(const struct init_plan *plan, const struct launch *l, int status, int sock,
+    pid_t *ret_pid, struct ats_err *err)
 {
 	unsigned long flags = ns_flags(l->situation, l->options->net_host);
 	pid_t pid = cgroups_fork(l->groups, flags);
 
 	if (pid == 0) {
+		(void)close(status);
 		(void)close(sock);
 		init_main(plan);
 	}
@@ -126,7 +127,7 @@ launch_try(const struct launch *l, struct launched *ret, struct ats_err *err)
 	pid_t pid = -1;
 
 	if (rc == 0)
-		rc = start_init(&plan, l, sock[0], &pid, err);
+		rc = start_init(&plan, l, status[0], sock[0], &pid, err);
 	ats_fd_close(&status[1]);
 	ats_fd_close(&sock[1]);
 	ats_fd_close(&plan.key);

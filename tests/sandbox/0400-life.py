@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 from box import Box, USERS, ats, test
 
@@ -56,6 +57,47 @@ def _(b):
     ats.check(len(below) > 8, below)
     b.proc.kill()
     ats.wait_gone(below, 10)
+
+
+@test("the launcher's death at any moment of the start ends everything")
+def _(b):
+    argv = [ats.program("ats-hands"), "--workspace", b.ws, "--sandbox", "b-000000000002",
+            "--state-dir", os.path.join(b.top, "state2"), "--link-fd"]
+    for d in ("", "home", "spill"):
+        os.makedirs(os.path.join(b.top, "state2", d), exist_ok=True)
+        os.chown(os.path.join(b.top, "state2", d), b.uid or 0, b.uid or 0)
+    who = {} if b.uid is None else {"user": b.uid, "group": b.uid, "extra_groups": []}
+
+    def begun():
+        ours, theirs = socket.socketpair()
+        ours.settimeout(ats.TIMEOUT)
+        with theirs, open(b.log_path, "ab") as log:
+            p = subprocess.Popen([*argv, str(theirs.fileno())], env={}, cwd="/", stderr=log,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 pass_fds=[theirs.fileno()], **who)
+        return p, ours, time.monotonic()
+
+    p, ours, since = begun()
+    ats.check(ours.recv(1) != b"", "no hello")
+    whole = 1.5 * (time.monotonic() - since)
+    for part in range(64):
+        p.kill()
+        p.wait()
+        # Whoever of the box is left holds the other end.
+        try:
+            while ours.recv(1 << 16):
+                pass
+        except ConnectionResetError:
+            pass
+        except socket.timeout:
+            raise ats.Failure("killed after %d/64 of %.4f s: the box lives" % (part, whole))
+        ours.close()
+        p, ours, since = begun()
+        while time.monotonic() - since < whole * part / 64:
+            pass
+    p.kill()
+    p.wait()
+    ours.close()
 
 
 @test("SIGTERM ends the box in order")
