@@ -51,8 +51,9 @@ chunk_new(struct cache *c, size_t size)
 	if (k != NULL && k->size == size) {
 		c->spare = NULL;
 	} else {
-		k = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		/* One for a single entry is written at once and whole. */
+		k = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+		    (size != c->max_bytes / CHUNKS ? MAP_POPULATE : 0), -1, 0);
 		if (k == MAP_FAILED)
 			return NULL;
 		k->size = size;
