@@ -73,8 +73,12 @@ static void
 load_config(struct config *conf, const struct ats_places *places, const struct homes *homes)
 {
 	struct ats_err err = { 0 };
+	int rc;
 
-	if (config_load(conf, opt.config, places, homes, getenv("REMOTE_TOOLS_URL"), &err) < 0)
+	rc = config_load(conf, opt.config, places, homes, getenv("REMOTE_TOOLS_URL"), &err);
+	if (rc == -ATS_E_NOMEM || rc == -ATS_E_SYS)	/* another start can help */
+		give_up(&err);
+	if (rc < 0)
 		wrong_config(&err);
 	if (opt.system && conf->provider == PROVIDER_STDIO) {
 		(void)ats_err_set(&err, ATS_E_CONFIG, "sandbox.url: a brain of the system starts "

@@ -192,10 +192,12 @@ def paused(pid):
 
 
 def kill_at_once(pids):
-    """Kills them all, and none sees another's end before its own: first they stand still."""
+    """Kills them all, and none sees another's end before its own: first they stand still. So does
+    one that waits in the kernel (D, as for a child by vfork that stands still): it stops before
+    anything else."""
     def still(pid):
         try:
-            return state_of(pid) in "TtZX"
+            return state_of(pid) in "TtZXD"
         except OSError:
             return True
     for number in (signal.SIGSTOP, signal.SIGKILL):
