@@ -44,7 +44,7 @@ def built(home):
 def _(home):
     built(home)
     # Of run --rm the exit status is dockerd's to say.
-    words = line("podman run --rm tools --probe")
+    words = line("podman run --rm --network none tools --probe")
     ats.contains(words, " --rm ")
     ats.equal(json.loads(shell(home, words.replace("--rm", "--name p"), code=1))["level"],
               "uid+landlock")
