@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -195,10 +196,12 @@ swap_map(unsigned a, unsigned b, char *out, size_t size)
 	    hi + 1, 4294967294u - hi - 1);
 }
 
+/* Whoever was killed before has nobody that kills it: it goes by itself. */
 static int __attribute__((noreturn))
-wait_for_kill(void *unused)
+wait_for_kill(void *parent)
 {
-	(void)unused;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != *(const pid_t *)parent)
+		_exit(1);
 	for (;;)
 		(void)pause();
 }
@@ -209,10 +212,11 @@ ns_idmap(uid_t disk_uid, gid_t disk_gid, uid_t box_uid, gid_t box_gid, int *ret_
 {
 	static char stack[4096] __attribute__((aligned(16)));
 	char path[64], map[256];
+	pid_t own = getpid();
 	int fd = -1, rc;
 	/* It only is there: our memory need not be copied for it. */
 	pid_t pid = clone(wait_for_kill, stack + sizeof stack, CLONE_NEWUSER | CLONE_VM | SIGCHLD,
-	    NULL);
+	    &own);
 
 	if (pid < 0 && errno == EPERM && in_chroot())
 		return ats_err_set(err, ATS_E_UNAVAILABLE, "idmap: %s, %s", chroot_why,
