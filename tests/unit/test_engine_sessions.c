@@ -4,6 +4,7 @@
 #include "brain/engine/sessions.h"
 
 #include "brain/engine/cache.h"
+#include "common/confine/sanitize.h"
 #include "common/map.h"
 #include "tests/lib/unit.h"
 
@@ -157,7 +158,7 @@ START_TEST(cache_of_holes_keeps_within_its_bytes)
 	size_t before = resident();
 	static char text[8000];
 	struct cache_hit hit;
-	char key[16];
+	char key[32];
 
 	memset(text, 'x', sizeof(text) - 1);
 	for (int i = 0; i < N; i++) {
@@ -165,7 +166,8 @@ START_TEST(cache_of_holes_keeps_within_its_bytes)
 		put(c, key, "small");
 		put(c, "same", text);
 	}
-	ck_assert_uint_le(resident() - before, MOST + (2 << 20));
+	if (!ATS_SANITIZED)	/* they keep what is freed, and more for each block */
+		ck_assert_uint_le(resident() - before, MOST + (2 << 20));
 	ck_assert(!cache_get(c, "0", &hit));
 	(void)snprintf(key, sizeof(key), "%d", N - 1);
 	ck_assert(cache_get(c, key, &hit));
@@ -179,7 +181,8 @@ START_TEST(cache_of_holes_keeps_within_its_bytes)
 	}
 	ck_assert(cache_get(c, "then 0", &hit));
 	cache_free(c);
-	ck_assert_uint_le(resident(), before + (2 << 20));
+	if (!ATS_SANITIZED)
+		ck_assert_uint_le(resident(), before + (2 << 20));
 }
 END_TEST
 
