@@ -258,6 +258,15 @@ def frame(data, head=b"\x82"):
     return head + bytes([len(data)]) + data
 
 
+def kinds(heard):
+    """The first bytes of a client's frames, which are short; their masks are any bytes."""
+    out = []
+    while len(heard) >= 2:
+        out.append(heard[0])
+        heard = heard[2 + 4 + (heard[1] & 0x7f):]
+    return out
+
+
 @ats.test("answers of exec that are none: said in one line, and no key is sent")
 def _(home):
     c = rig(home)
@@ -281,7 +290,7 @@ def _(home):
         _, err = tool(home, c, "up", ws, code=1, ATS_KUBE_READY_S="0", **POOL)
         ats.matches(err, "^ats-kubernetes: [^\n]*\n$")
         ats.contains(err, says)
-        ats.missing(c.heard, b"\x82")           # no message: at most a pong
+        ats.missing(kinds(c.heard), 0x82)       # no message: at most a pong
     c.say = None
     tool(home, c, "up", ws, **POOL)
     serves(home, ws)
