@@ -18,6 +18,18 @@
 
 static char empty[1]; /* never written */
 
+char *
+ats_slice_dup(struct ats_slice s)
+{
+	char *p = ats_malloc(s.n + 1);
+
+	if (p != NULL) {
+		memcpy(p, s.p, s.n);
+		p[s.n] = '\0';
+	}
+	return p;
+}
+
 void
 ats_buf_init(struct ats_buf *b, size_t max_bytes)
 {

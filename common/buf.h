@@ -24,6 +24,9 @@ struct ats_slice {
 	size_t n;
 };
 
+/* Its bytes with a NUL behind them; returns owned (free()), NULL without memory. */
+ATS_NODISCARD char *ats_slice_dup(struct ats_slice s);
+
 /* Empty; allocates nothing before the first add. */
 void ats_buf_init(struct ats_buf *b, size_t max_bytes);
 void ats_buf_done(struct ats_buf *b); /* NULL and zeroed structs are fine */

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "common/fault.h"
 
 #define ID_MAX 256u		/* bytes of an id that the engine takes for one */
 
@@ -68,16 +67,4 @@ bool
 mcp_same(const char *s, struct ats_slice raw)
 {
 	return s != NULL && strlen(s) == raw.n && memcmp(s, raw.p, raw.n) == 0;
-}
-
-char *
-mcp_copy(struct ats_slice s)
-{
-	char *p = ats_malloc(s.n + 1);
-
-	if (p != NULL) {
-		memcpy(p, s.p, s.n);
-		p[s.n] = '\0';
-	}
-	return p;
 }

@@ -25,6 +25,5 @@ bool mcp_is_method(const struct mcp_envelope *e, const char *name);
 /* Whether the engine takes it for an id. */
 bool mcp_is_id(const struct ats_json_val *v);
 bool mcp_same(const char *s, struct ats_slice raw);	/* s may be NULL */
-char *mcp_copy(struct ats_slice s);	/* owned, with a NUL; NULL without memory */
 
 #endif

@@ -84,8 +84,8 @@ remember(struct mcp_lines *m, struct ats_slice line, const struct mcp_envelope *
 	r->forms = meta.forms && meta.modern && mcp_is_method(p, "tools/call");
 	r->calls = mcp_is_method(p, "tools/call");
 	r->listen = meta.modern && mcp_is_method(p, "subscriptions/listen");
-	r->line = mcp_copy(line);
-	r->id = mcp_copy(p->id);
+	r->line = ats_slice_dup(line);
+	r->id = ats_slice_dup(p->id);
 	r->len = line.n;
 	if (r->line == NULL || r->id == NULL) {
 		free(r->line);
@@ -102,7 +102,7 @@ remember(struct mcp_lines *m, struct ats_slice line, const struct mcp_envelope *
 static int
 replace(char **to, struct ats_slice line)
 {
-	char *s = mcp_copy(line);
+	char *s = ats_slice_dup(line);
 
 	if (s == NULL)
 		return -ATS_E_NOMEM;

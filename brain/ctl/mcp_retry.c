@@ -83,8 +83,8 @@ on_cancelled(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelop
 static int
 join(struct mcp_round *x, const struct mcp_envelope *p, const struct mcp_meta *meta)
 {
-	char *token = meta->token.p != NULL ? mcp_copy(meta->token) : NULL;
-	char *as = mcp_copy(p->id);
+	char *token = meta->token.p != NULL ? ats_slice_dup(meta->token) : NULL;
+	char *as = ats_slice_dup(p->id);
 
 	if (as == NULL || (meta->token.p != NULL && token == NULL)) {
 		free(as);
@@ -104,7 +104,7 @@ static int
 give_held(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice id, struct ats_buf *client)
 {
 	struct ats_slice line = { x->held, x->held_len };
-	char *as = mcp_copy(id);
+	char *as = ats_slice_dup(id);
 	struct mcp_envelope p;
 	int rc = as != NULL ? 0 : -ATS_E_NOMEM;
 
@@ -196,7 +196,7 @@ on_retry(struct mcp_rounds *r, struct mcp_lines *m, const struct mcp_envelope *p
 	k = round_known(r, x->approval);
 	if (k != NULL && (!is_answer(&said) || strcmp(s.approval, x->shown) != 0 ||
 	    strcmp(x->shown, x->approval) != 0)) {
-		char *id = mcp_copy(p->id);
+		char *id = ats_slice_dup(p->id);
 		int rc = id != NULL ? round_ask(r, x, k, id, client) : -ATS_E_NOMEM;
 
 		free(id);

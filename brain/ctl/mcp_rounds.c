@@ -274,7 +274,7 @@ begin(struct mcp_rounds *r, struct mcp_request *request, struct mcp_round **ret)
 		return -ATS_E_NOMEM;
 	mcp_meta_read(p.params, &meta);
 	state_digest(p.params, x->digest);
-	x->token = meta.token.p != NULL ? mcp_copy(meta.token) : NULL;
+	x->token = meta.token.p != NULL ? ats_slice_dup(meta.token) : NULL;
 	if (x->digest[0] == '\0' || (meta.token.p != NULL && x->token == NULL)) {
 		free(x->token);
 		free(x);
@@ -342,7 +342,7 @@ static int
 hold(struct mcp_rounds *r, struct mcp_round *x, struct ats_slice line)
 {
 	struct mcp_round *y, *next;
-	char *held = mcp_copy(line);
+	char *held = ats_slice_dup(line);
 
 	if (held == NULL)
 		return -ATS_E_NOMEM;

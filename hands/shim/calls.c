@@ -11,18 +11,6 @@
 #include "common/fault.h"
 #include "hands/shim/out.h"
 
-static char *
-copy(struct ats_slice s)
-{
-	char *p = ats_malloc(s.n + 1);
-
-	if (p != NULL) {
-		memcpy(p, s.p, s.n);
-		p[s.n] = '\0';
-	}
-	return p;
-}
-
 struct shim_call *
 shim_call_new(struct shim *s, struct ats_slice id, struct ats_slice token)
 {
@@ -30,8 +18,8 @@ shim_call_new(struct shim *s, struct ats_slice id, struct ats_slice token)
 
 	if (c == NULL)
 		return NULL;
-	c->id = copy(id);
-	c->token = token.p != NULL ? copy(token) : NULL;
+	c->id = ats_slice_dup(id);
+	c->token = token.p != NULL ? ats_slice_dup(token) : NULL;
 	if (c->id == NULL || (token.p != NULL && c->token == NULL)) {
 		free(c->id);
 		free(c->token);
