@@ -47,6 +47,19 @@ try_id(struct ats_slice s)
 	free(call);
 }
 
+/* What was written of args: the same bytes, but that a line break outside of strings, the only
+ * place for one, became a blank (json.h). */
+static bool
+is_written_of(struct ats_slice written, struct ats_slice args)
+{
+	if (written.n != args.n)
+		return false;
+	for (size_t i = 0; i < args.n; i++)
+		if (written.p[i] != (args.p[i] == '\n' || args.p[i] == '\r' ? ' ' : args.p[i]))
+			return false;
+	return true;
+}
+
 static void
 try_request(struct ats_slice s, unsigned fault)
 {
@@ -65,8 +78,7 @@ try_request(struct ats_slice s, unsigned fault)
 	FUZZ_CHECK(ats_relaydir_request_write(&b, r.tool, "id", r.args) == 0);
 	FUZZ_CHECK(ats_relaydir_request_read(b.data, b.len, &again, NULL) == 0);
 	FUZZ_CHECK(strcmp(r.tool, again.tool) == 0);
-	FUZZ_CHECK(r.args.p == NULL ? again.args.n == 2 : again.args.n == r.args.n &&
-	    memcmp(again.args.p, r.args.p, r.args.n) == 0);
+	FUZZ_CHECK(r.args.p == NULL ? again.args.n == 2 : is_written_of(again.args, r.args));
 	ats_buf_done(&b);
 }
 
