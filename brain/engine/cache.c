@@ -51,9 +51,9 @@ chunk_new(struct cache *c, size_t size)
 	if (k != NULL && k->size == size) {
 		c->spare = NULL;
 	} else {
-		/* One for a single entry is written at once and whole. */
-		k = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-		    (size != c->max_bytes / CHUNKS ? MAP_POPULATE : 0), -1, 0);
+		/* There at once: a page that is missing costs more between two calls. */
+		k = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (k == MAP_FAILED)
 			return NULL;
 		k->size = size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Latency of MCP stdio servers side by side. Starts every server of the spec, then asks them
- * round-robin, so that a slow spell of the machine hits all alike.
+ * Latency of MCP stdio servers side by side. Starts every server of the spec, then asks each
+ * once a round, so that a slow spell of the machine hits all alike, in an order that changes from
+ * round to round: who was asked before, and left the caches to the next one, is not always the same.
  *
  * usage: mcpbench [-n ROUNDS] [-w WARMUP] [-p PACE_US] [-b BURST] [-s STARTS] SPEC
  * Spec lines, fields separated by a tab:
@@ -220,9 +221,29 @@ report(const char *label, struct samples *us, size_t bytes, size_t errors)
 	fflush(stdout);
 }
 
+/* Another order of the same calls (Fisher and Yates); the same ones in each run. */
+static void
+shuffle(struct call *order[], size_t n)
+{
+	static uint32_t x = 2463534242;	/* xorshift32 */
+
+	for (size_t i = n; i > 1; i--) {
+		struct call *last = order[i - 1];
+		size_t k;
+
+		x ^= x << 13;
+		x ^= x >> 17;
+		x ^= x << 5;
+		k = x % i;
+		order[i - 1] = order[k];
+		order[k] = last;
+	}
+}
+
 int
 main(int argc, char **argv)
 {
+	struct call *order[CALLS_MAX];
 	int rounds = 200, warmup = 20, pace_us = 0, burst = 1, starts = 0, o;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -254,9 +275,12 @@ main(int argc, char **argv)
 		if (starts > 0)
 			report(label, &us, 0, 0);
 	}
+	for (size_t i = 0; i < ncalls; i++)
+		order[i] = &calls[i];
 	for (int r = -warmup; r < rounds; r++) {
+		shuffle(order, ncalls);
 		for (size_t i = 0; i < ncalls; i++) {
-			struct call *c = &calls[i];
+			struct call *c = order[i];
 			uint64_t t = bench_ns();
 
 			for (int k = 0; k < burst; k++)
