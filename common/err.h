@@ -10,6 +10,13 @@
 
 #define ATS_NODISCARD __attribute__((warn_unused_result))
 #define ATS_PRINTF(f, a) __attribute__((format(printf, f, a)))
+/* Of a large variable that is written before it is read: what hardened builds do to all of them,
+ * to clear them, is not done. */
+#if defined(__has_attribute) && __has_attribute(uninitialized)
+#define ATS_UNINITIALIZED __attribute__((uninitialized))
+#else
+#define ATS_UNINITIALIZED
+#endif
 #define ATS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 enum ats_error {

@@ -338,9 +338,9 @@ scan_from_start(struct scan *sc, const char *s, size_t n, struct ats_err *err)
 static int __attribute__((noinline))
 scan_many(const char *s, size_t n, struct ats_err *err)
 {
-	struct ats_json_name v[ATS_JSON_OPEN_KEYS] __attribute__((uninitialized));
-	uint16_t set[ATS_JSON_SLOTS] __attribute__((uninitialized));
-	struct scan sc __attribute__((uninitialized));
+	struct ats_json_name v[ATS_JSON_OPEN_KEYS] ATS_UNINITIALIZED;
+	uint16_t set[ATS_JSON_SLOTS] ATS_UNINITIALIZED;
+	struct scan sc ATS_UNINITIALIZED;
 
 	sc.names.v = v;
 	sc.names.set = set;
@@ -353,9 +353,9 @@ int
 ats_json_scan(const char *s, size_t n, struct ats_err *err)
 {
 	/* Not cleared: a usual text touches a few lines of them. */
-	struct ats_json_name v[ATS_JSON_FEW_KEYS] __attribute__((uninitialized));
-	uint16_t set[ATS_JSON_FEW_SLOTS] __attribute__((uninitialized));
-	struct scan sc __attribute__((uninitialized));
+	struct ats_json_name v[ATS_JSON_FEW_KEYS] ATS_UNINITIALIZED;
+	uint16_t set[ATS_JSON_FEW_SLOTS] ATS_UNINITIALIZED;
+	struct scan sc ATS_UNINITIALIZED;
 	int rc;
 
 	if (n > UINT32_MAX / 2)

@@ -9,12 +9,6 @@
 #include "common/json_in.h"
 
 #define DEPTH_MAX 63u
-/* Large and always written before it is read: not cleared by -ftrivial-auto-var-init. */
-#if defined(__has_attribute) && __has_attribute(uninitialized)
-#define UNINITIALIZED __attribute__((uninitialized))
-#else
-#define UNINITIALIZED
-#endif
 
 void
 ats_json_w_init(struct ats_json_w *w, struct ats_buf *out)
@@ -103,7 +97,7 @@ escape_block(const char *s, size_t n, size_t end, char *to, size_t *ret_len)
 static int
 add_block(struct ats_buf *out, const char *s, size_t n, size_t *ret_used)
 {
-	char aside[ESCAPED(BLOCK)] UNINITIALIZED, *to;
+	char aside[ESCAPED(BLOCK)] ATS_UNINITIALIZED, *to;
 	size_t end = n < BLOCK ? n : BLOCK, len;
 
 	if (ats_buf_reserve(out, ESCAPED(end), &to) == 0) {

@@ -143,7 +143,7 @@ fs_hidden_match(const struct fs_hidden *h, const char *path, size_t n, size_t na
     bool is_dir)
 {
 	size_t len = strlen(h->start);
-	char real[3 * 4096];
+	char real[3 * 4096] ATS_UNINITIALIZED;	/* for each entry of a tree */
 
 	if (h->rules == NULL)
 		return false;

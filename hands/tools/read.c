@@ -328,8 +328,8 @@ static int
 run(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	const struct ats_in_read *in = input;
-	struct read_page page;
-	struct doc d;
+	struct read_page page ATS_UNINITIALIZED;
+	struct doc d ATS_UNINITIALIZED;
 	int rc;
 
 	if (env->has_data && (in->has_offset || in->has_limit))
