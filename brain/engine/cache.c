@@ -36,20 +36,30 @@ TAILQ_HEAD(entry_list, entry);
 struct cache {
 	struct ats_map *map;
 	struct entry_list order;	/* oldest first */
-	struct chunk *last, *spare;	/* where the next one goes; an empty one, or NULL */
+	struct chunk *last;		/* where the next one goes, or NULL */
+	/* Empty ones, or NULL: of the size that all have, of one large entry. Memory that has to be
+	 * found and cleared for each large answer would cost as much as the answer itself. */
+	struct chunk *spare, *spare_large;
 	size_t count, max_entries;
-	size_t bytes, max_bytes;	/* of chunks, without the spare one */
+	size_t bytes, max_bytes;	/* of chunks, without the spare ones */
 };
 
 /* ---- chunks ----------------------------------------------------------------------------- */
 
+static struct chunk **
+spare_of(struct cache *c, size_t size)
+{
+	return size == c->max_bytes / CHUNKS ? &c->spare : &c->spare_large;
+}
+
+/* Of this size, or of one large entry that was up to half as large again. */
 static struct chunk *
 chunk_new(struct cache *c, size_t size)
 {
-	struct chunk *k = c->spare;
+	struct chunk **spare = spare_of(c, size), *k = *spare;
 
-	if (k != NULL && k->size == size) {
-		c->spare = NULL;
+	if (k != NULL && k->size >= size && k->size - size <= size / 2) {
+		*spare = NULL;
 	} else {
 		/* There at once: a page that is missing costs more between two calls. */
 		k = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -59,13 +69,16 @@ chunk_new(struct cache *c, size_t size)
 		k->size = size;
 		k->used = sizeof(*k);
 	}
-	c->bytes += size;
+	c->bytes += k->size;
 	return k;
 }
 
+/* The newest empty one is kept: what comes next is as large, more likely than not. */
 static void
 chunk_free(struct cache *c, struct chunk *k)
 {
+	struct chunk **spare;
+
 	if (k == NULL)
 		return;
 	c->bytes -= k->size;
@@ -73,10 +86,10 @@ chunk_free(struct cache *c, struct chunk *k)
 	k->live = 0;
 	if (c->last == k)
 		c->last = NULL;
-	if (c->spare == NULL && k->size == c->max_bytes / CHUNKS)
-		c->spare = k;
-	else
-		(void)munmap(k, k->size);
+	spare = spare_of(c, k->size);
+	if (*spare != NULL)
+		(void)munmap(*spare, (*spare)->size);
+	*spare = k;
 }
 
 /* Room for an entry of so many bytes, in a chunk that has it or, if it is large, of its own. */
@@ -155,6 +168,8 @@ cache_free(struct cache *c)
 	chunk_free(c, c->last);
 	if (c->spare != NULL)
 		(void)munmap(c->spare, c->spare->size);
+	if (c->spare_large != NULL)
+		(void)munmap(c->spare_large, c->spare_large->size);
 	ats_map_free(c->map);
 	free(c);
 }

@@ -3,6 +3,8 @@
  * One session: its memory of files, shells, notices; the cache of answers. */
 #include "brain/engine/sessions.h"
 
+#include <sys/resource.h>
+
 #include "brain/engine/cache.h"
 #include "common/confine/sanitize.h"
 #include "common/map.h"
@@ -186,9 +188,40 @@ START_TEST(cache_of_holes_keeps_within_its_bytes)
 }
 END_TEST
 
+/* Large answers, of about one size, one after the other: each takes the memory of one that was
+ * forgotten, and has what was put. */
+START_TEST(cache_of_large_answers_gets_no_new_memory)
+{
+	enum { MOST = 4 << 20, ROOM = 200 << 10, N = 100 };
+	struct cache *c = cache_new(N, MOST);
+	static char text[ROOM];
+	struct rusage before, after;
+	struct cache_hit hit;
+	char key[32];
+
+	for (int i = 0; i < N; i++) {
+		size_t n = ROOM - 1 - (size_t)(i % 7) * 5000;
+
+		memset(text, 'a' + i % 26, n);
+		text[n] = '\0';
+		(void)snprintf(key, sizeof(key), "%d", i);
+		if (i == N / 2)
+			ck_assert_int_eq(getrusage(RUSAGE_SELF, &before), 0);
+		put(c, key, text);
+		ck_assert(cache_get(c, key, &hit));
+		ck_assert_uint_eq(hit.outcome.payload.n, n);
+		ck_assert_mem_eq(hit.outcome.payload.p, text, n);
+	}
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &after), 0);
+	if (!ATS_SANITIZED)	/* each page that is new is a fault */
+		ck_assert_int_le(after.ru_minflt - before.ru_minflt, N / 2 * (ROOM / 4096) / 4);
+	cache_free(c);
+}
+END_TEST
+
 ATS_UNIT_MAIN("engine_sessions", session_new_refuses_what_does_not_fit,
     session_read_put_over_the_cap_forgets_the_oldest,
     session_read_put_of_what_is_known_is_not_dirty,
     session_shell_add_is_bounded_and_counts_once, session_notice_add_is_bounded,
     cache_keeps_the_newest_within_its_bounds, cache_of_a_large_answer_keeps_its_digest_only,
-    cache_of_holes_keeps_within_its_bytes)
+    cache_of_holes_keeps_within_its_bytes, cache_of_large_answers_gets_no_new_memory)
