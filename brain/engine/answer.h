@@ -5,7 +5,8 @@
 #ifndef ATS_ENGINE_ANSWER_H
 #define ATS_ENGINE_ANSWER_H
 
-#include "brain/engine/call.h"
+#include "brain/engine/call_waiters.h"
+#include "brain/engine/outcome.h"
 #include "common/json.h"
 
 /* Appends one whole JSON-RPC line. id is the raw request id. notice: a further text for the

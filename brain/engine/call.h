@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a call: asked, queued, sent, answered once. A call may have several waiters
- * (a client that lost its connection asks again) or none. All answers leave through
- * call_finish. */
+ * The life of a call: asked (call_ask.h), queued, sent, answered once. All answers leave
+ * through call_finish. */
 #ifndef ATS_ENGINE_CALL_H
 #define ATS_ENGINE_CALL_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "brain/engine/call_waiters.h"
 #include "brain/engine/outcome.h"
 #include "proto/tools.h"
 
 #define CALL_PURE_BIT (UINT64_C(1) << 63)	/* ids of calls that are not journaled */
-#define CALL_KEY_MAX 320
 #define CALL_NEWEST_MAX (24u << 10)	/* 8 KiB in which each byte had to be replaced */
 
 struct asked;
@@ -21,49 +20,8 @@ struct engine;
 struct exec;
 struct gateway_tool;
 struct hook_run;
-struct ats_msg_EVENT_PROGRESS;
 struct sandbox;
 struct session;
-
-enum call_form {
-	CALL_FORM_MCP,
-	CALL_FORM_MODERN,	/* MCP from 2026-07-28 on */
-	CALL_FORM_ATS, CALL_FORM_EXEC, CALL_FORM_VALIDATE
-};
-
-struct waiter {
-	TAILQ_ENTRY(waiter) of_call, of_asker;
-	struct call *call;
-	struct asker *asker;
-	enum call_form form;
-	bool progress;
-	bool wants_ctx;			/* its answer tells what the session holds now */
-	uint64_t progress_us;		/* when the last was sent */
-	uint64_t progress_n;
-	const char *token;		/* raw JSON, in id[] */
-	char id[];			/* raw id of the request, NUL, token, NUL */
-};
-TAILQ_HEAD(waiter_list, waiter);
-
-struct call_answer {			/* all borrowed */
-	enum call_form form;
-	const char *id;			/* of the request, raw */
-	uint64_t call;
-	const struct outcome *outcome;
-	const char *notice;		/* one more text for the model, or NULL */
-};
-/* Who asks for calls: a client of the door, or the programs in a sandbox (relay.h). */
-struct asker {
-	/* What became of one request; its waiter, if it had one, is no longer counted. */
-	void (*answer)(struct asker *a, const struct call_answer *answer);
-	/* Only for waiters that want it, and not too often. */
-	void (*progress)(struct asker *a, struct waiter *w, const char *message);
-	/* It waits for a person now, by the id of that approval. NULL: does not care. */
-	void (*waits)(struct asker *a, struct waiter *w, const char *approval);
-	void *owner;
-	struct waiter_list waiters;
-	size_t nwaiters;
-};
 
 enum call_state {
 	CALL_QUEUED,	/* waits for its sandbox */
@@ -140,117 +98,44 @@ struct call {
 };
 TAILQ_HEAD(call_list, call);
 
-struct calls *calls_new(struct engine *e);
-void calls_free(struct calls *t);
-/* The engine ends. Who cannot ask the next one, since a call has his pipes, hears of it here if
- * it was given to no sandbox. Answers are in the clients' buffers (door_flush). */
-void calls_stop(struct calls *t);
-size_t calls_count(const struct calls *t);
-struct call *calls_each(const struct calls *t, size_t *pos);
-struct call *calls_find(const struct calls *t, uint64_t id);
-/* Whether this engine, or one before it, has given that id to a call. */
-bool calls_id_given(const struct calls *t, uint64_t id);
-
-struct call_ask {			/* all borrowed */
-	struct session *session;
-	const struct ats_tool_row *tool;	/* with neither: exec */
-	struct gateway_tool *gateway;
-	struct ats_slice input;		/* scanned JSON object */
-	const char *key;		/* idempotency key of the client, or NULL */
-	uint64_t timeout_ms;		/* 0: the tool's own */
-	struct asker *asker;
-	enum call_form form;		/* CALL_FORM_VALIDATE: only the tool's checks */
-	struct ats_slice rpc_id, progress_token;	/* raw JSON; token may be empty */
-	struct exec *exec;		/* taken on success */
-	struct ats_slice ctx;		/* scanned: a runtime's (ctx_host.h), or p == NULL */
-};
-/* Takes a request: finds the call of the same key, its answer in the journal, or makes a
- * new one. 0: the waiter is answered now or later. Negative: nothing was taken, the caller
- * answers (-ATS_E_ID_REUSED, -ATS_E_FULL, -ATS_E_NOMEM, -ATS_E_NOSPC). */
-ATS_NODISCARD int call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err);
-/* Whether a call of this key of a client lives, or has an answer that is kept. */
-bool call_is_known(struct engine *e, const struct session *s, const char *key);
-/* The same for a tool of a gateway that is called name and is not there (now): 1 when the call of
- * ask->key is known, and is answered now or later. 0: it is not. Negative: as call_ask. */
-ATS_NODISCARD int call_ask_known(struct engine *e, struct call_ask *ask, const char *name,
-    struct ats_err *err);
+/* call.c: a call in the tables; key is the full one or NULL. NULL: no memory. */
+struct call *call_new(struct engine *e, uint64_t id, const char *key);
+/* Another id, of those that are not journaled. -ATS_E_NOMEM: the old one. */
+ATS_NODISCARD int call_renumber(struct call *c);
+/* Nobody can join it any more. */
+void call_forget_key(struct call *c);
+/* Frees a call without an answer; it must have no waiters. */
+void call_drop(struct call *c);
 /* What a retry may do: the tool's class, but a validate is pure and an exec is never. */
 enum ats_tool_class call_class(const struct call *c);
-/* Ends a pure call that was cancelled or timed out, and of which nothing came. */
-void call_fail_stopped(struct call *c);
-/* Whether some attempt may have had an effect: one that has none of a call that only reads. */
-bool call_may_have_run(const struct call *c);
-/* Who had it says that it did not run there. */
-void call_did_not_run(struct call *c);
-/* Answers all waiters and ends the call; with abandoned set before, it lives on without
+bool call_is_exec(const struct call *c);
+/* The part of the full key that is the client's. */
+const char *call_client_key(const struct call *c);
+const char *call_tool_name(const struct call *c);
+const char *call_session_id(const struct call *c);	/* "" when it was closed */
+/* Sets the timer to the nearest of the call's limits. */
+void call_timer_set(struct call *c);
+/* Cancels for everybody: a queued call ends at once, a running one is asked to. */
+void call_cancel(struct call *c);
+/* The last waiter has left. c may be gone after it. */
+void call_orphaned(struct call *c);
+
+/* call_end.c: answers all waiters and ends the call; with abandoned set before, it lives on without
  * waiters. Not started is said of a call of which no attempt may have run, else it is unknown,
  * with what was to be said as the reason. c may be gone after it. */
 void call_finish(struct call *c, const struct outcome *o);
 /* The same with a code and a text of ours; is_error. */
 void call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt, ...)
     ATS_PRINTF(4, 5);
-/* Cancels for everybody: a queued call ends at once, a running one is asked to. */
-void call_cancel(struct call *c);
-/* The asker took its request back: no answer will go to it. */
-void call_waiter_drop(struct waiter *w);
-/* All waiters of an asker that is gone. */
-void call_asker_gone(struct asker *a);
-struct waiter *call_waiter_find(struct asker *a, struct ats_slice rpc_id);
-/* By the client's own id ("id:..." is tried first, then the rest). NULL if not alive. */
-struct call *call_find_key(const struct calls *t, const struct session *s, const char *call_id);
-/* Progress of a running call. */
-void call_progress(struct call *c, const struct ats_msg_EVENT_PROGRESS *m,
-    struct ats_slice newest);
-/* It waits for a person: who asked for it hears that. approval: "" is not told. */
-void call_waits(struct call *c, const char *approval);
-/* Sets the timer to the nearest of the call's limits. */
-void call_timer_set(struct call *c);
-/* Frees a call without an answer; it must have no waiters. */
-void call_drop(struct call *c);
-/* A session is closed: its calls are cancelled and forget it. */
-void calls_session_closed(struct calls *t, struct session *s);
-/* Loads what the journal has open, after start. */
-ATS_NODISCARD int calls_resume(struct calls *t, struct ats_err *err);
-/* The vault has said which sandboxes are alive: calls of the others are lost. */
-void calls_resume_settle(struct calls *t);
-/* The next resumed call of this sandbox after this one (NULL: the first). */
-struct call *calls_resumed_next(struct calls *t, const struct sandbox *box,
-    const struct call *after);
-/* The sandbox it was sent to is gone: a call that must not run twice is unknown; one that
- * can be checked waits to be asked again, with its input. c may be gone after it. */
-void call_resumed_lost(struct call *c);
-/* It had only been asked about: it goes on if somebody asked again, else it ends. */
-void call_resumed_asked(struct call *c);
-/* It was never received: it runs if somebody asked again, else it is forgotten. */
-void call_resumed_unsent(struct call *c);
+/* Ends a pure call that was cancelled or timed out, and of which nothing came. */
+void call_fail_stopped(struct call *c);
 /* Ends it as unknown, with a text that says what is known. */
 void call_finish_unknown(struct call *c, int code, const char *why);
-
-/* ---- private to call*.c -------------------------------------------------------------- */
-struct cache;
-struct calls {
-	struct engine *e;
-	struct ats_map *by_id, *by_key;
-	struct ats_map *turns;		/* of turns.c */
-	bool closing;			/* nothing is sent any more */
-	struct call_list resumed;
-	struct cache *cache;
-	uint64_t next_pure;
-	size_t input_bytes;		/* of all calls */
-};
-/* A call in the tables; key is the full one or NULL. */
-struct call *call_new(struct engine *e, uint64_t id, const char *key);
-/* Another id, of those that are not journaled. -ATS_E_NOMEM: the old one. */
-ATS_NODISCARD int call_renumber(struct call *c);
-bool call_is_exec(const struct call *c);
-ATS_NODISCARD int call_waiter_add(struct call *c, const struct call_ask *ask);
-/* The last waiter has left. c may be gone after it. */
-void call_orphaned(struct call *c);
-/* Answers all waiters, and drops them. */
-void call_tell_waiters(struct call *c, const struct outcome *o);
-/* The part of the full key that is the client's. */
-const char *call_client_key(const struct call *c);
-const char *call_tool_name(const struct call *c);
-const char *call_session_id(const struct call *c);	/* "" when it was closed */
+/* Writes the answer that the journal had no room for. c may be gone after it. */
+void call_commit_again(struct call *c);
+/* Whether some attempt may have had an effect: one that has none of a call that only reads. */
+bool call_may_have_run(const struct call *c);
+/* Who had it says that it did not run there. */
+void call_did_not_run(struct call *c);
 
 #endif

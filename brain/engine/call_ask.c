@@ -2,12 +2,15 @@
  *
  * A request becomes a call, joins one that lives, or is answered from memory or journal.
  * Runs in the engine; keys and inputs are a client's. */
+#include "brain/engine/call_ask.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "brain/engine/cache.h"
-#include "brain/engine/call.h"
+#include "brain/engine/call_resume.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/ctx.h"
 #include "brain/engine/ctx_host.h"
 #include "brain/engine/dispatch.h"
@@ -24,95 +27,7 @@
 #include "common/map.h"
 #include "common/share.h"
 
-#define CACHE_ENTRIES 4096
-#define CACHE_BYTES (16u << 20)
 #define INPUT_BYTES (256u << 20)	/* of all calls that live: they may wait long */
-
-struct calls *
-calls_new(struct engine *e)
-{
-	struct calls *t = calloc(1, sizeof(*t));
-
-	if (t == NULL)
-		return NULL;
-	t->e = e;
-	TAILQ_INIT(&t->resumed);
-	t->by_id = ats_map_new(e->set.calls_max + 1);
-	t->by_key = ats_map_new(e->set.calls_max + 1);
-	t->turns = ats_map_new(e->set.calls_max + 1);
-	t->cache = cache_new(CACHE_ENTRIES, CACHE_BYTES);
-	/* By the clock: no id of an engine before this one comes again. */
-	t->next_pure = CALL_PURE_BIT | ((uint64_t)ats_clock_wall_ms() << 20 & ~CALL_PURE_BIT);
-	if (t->by_id == NULL || t->by_key == NULL || t->turns == NULL || t->cache == NULL) {
-		calls_free(t);
-		return NULL;
-	}
-	return t;
-}
-
-void
-calls_free(struct calls *t)
-{
-	struct waiter *w;
-	struct call *c;
-	size_t pos = 0;
-
-	if (t == NULL)
-		return;
-	t->closing = true;
-	while (t->by_id != NULL && (c = ats_map_each(t->by_id, &pos)) != NULL) {
-		while ((w = TAILQ_FIRST(&c->waiters)) != NULL)
-			call_waiter_drop(w);
-		call_drop(c);
-		pos = 0;
-	}
-	ats_map_free(t->by_id);
-	ats_map_free(t->by_key);
-	ats_map_free(t->turns);
-	cache_free(t->cache);
-	free(t);
-}
-
-size_t
-calls_count(const struct calls *t)
-{
-	return ats_map_count(t->by_id);
-}
-
-struct call *
-calls_each(const struct calls *t, size_t *pos)
-{
-	return ats_map_each(t->by_id, pos);
-}
-
-struct call *
-calls_find(const struct calls *t, uint64_t id)
-{
-	return ats_map_get(t->by_id, id);
-}
-
-struct call *
-call_find_key(const struct calls *t, const struct session *s, const char *call_id)
-{
-	static const char *const kinds[] = { "id:", "tu:", "va:", "" };
-	char key[CALL_KEY_MAX + 40];
-	struct call *c;
-	size_t i;
-
-	for (i = 0; i < ATS_ARRAY_LEN(kinds); i++) {
-		(void)snprintf(key, sizeof(key), "%s:%s%s", s->id, kinds[i], call_id);
-		c = ats_map_get_str(t->by_key, key);
-		if (c != NULL)
-			return c;
-	}
-	return NULL;
-}
-
-bool
-calls_id_given(const struct calls *t, uint64_t id)
-{
-	return (id & CALL_PURE_BIT) != 0 ? id < t->next_pure : store_id_given(t->e->store, id);
-}
 
 /* Same tool and same text: the same input. */
 static int
@@ -384,7 +299,7 @@ ask_new(struct engine *e, const struct call_ask *ask, const char *key, const cha
 bool
 call_is_known(struct engine *e, const struct session *s, const char *key)
 {
-	char full[CALL_KEY_MAX + 40];
+	char full[CALL_FULL_KEY_MAX];
 	struct store_call row;
 
 	(void)snprintf(full, sizeof(full), "%s:%s", s->id, key);
@@ -395,7 +310,7 @@ call_is_known(struct engine *e, const struct session *s, const char *key)
 int
 call_ask_known(struct engine *e, struct call_ask *ask, const char *name, struct ats_err *err)
 {
-	char digest[ATS_SHA256_HEX], key[CALL_KEY_MAX + 40];
+	char digest[ATS_SHA256_HEX], key[CALL_FULL_KEY_MAX];
 	int rc = 0;
 
 	if (ask->key == NULL || ask->form == CALL_FORM_VALIDATE || !gateway_is_name(name))
@@ -428,7 +343,7 @@ has_room(const struct engine *e, uint64_t uid)
 int
 call_ask(struct engine *e, const struct call_ask *ask, struct ats_err *err)
 {
-	char digest[ATS_SHA256_HEX] = "", key[CALL_KEY_MAX + 40];
+	char digest[ATS_SHA256_HEX] = "", key[CALL_FULL_KEY_MAX];
 	bool keyed = ask->key != NULL;
 	int rc = 0;
 

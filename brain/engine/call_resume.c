@@ -2,11 +2,14 @@
  *
  * Calls of an engine before this one: sent, without an answer in the journal. What became
  * of them shows when their sandbox says which calls it has. Runs in the engine. */
+#include "brain/engine/call_resume.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain/engine/call.h"
+#include "brain/engine/call_ask.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
@@ -28,7 +31,7 @@ static int
 load_row(void *ctx, const struct store_call *row)
 {
 	struct calls *t = ctx;
-	char key[CALL_KEY_MAX + 40];
+	char key[CALL_FULL_KEY_MAX];
 	int64_t left_ms;
 	struct call *c;
 

@@ -2,10 +2,13 @@
  *
  * Who waits for a call: added, found, told, gone. Runs in the engine; ids and tokens are
  * those of a client, or of a sandbox. */
+#include "brain/engine/call_waiters.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "brain/engine/call.h"
+#include "brain/engine/call_ask.h"
 #include "brain/engine/ctx_host.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/sessions.h"
@@ -90,22 +93,6 @@ call_asker_gone(struct asker *a)
 		call_waiter_drop(w);
 		if (TAILQ_EMPTY(&c->waiters))
 			call_orphaned(c);
-	}
-}
-
-void
-calls_stop(struct calls *t)
-{
-	struct call *c;
-	size_t pos = 0;
-
-	t->closing = true;
-	while ((c = calls_each(t, &pos)) != NULL) {
-		if (c->exec == NULL || c->given > 0 || c->finishing)
-			continue;
-		call_fail(c, OUTCOME_NOT_STARTED, ATS_E_NOT_STARTED,
-		    "not started: brain was shut down before");
-		pos = 0;	/* the map has changed */
 	}
 }
 

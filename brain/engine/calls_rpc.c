@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brain/engine/call_ask.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"

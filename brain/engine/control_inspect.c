@@ -2,6 +2,7 @@
  *
  * Methods that show one thing whole: a session, a sandbox, a call, also one that ended long ago.
  * Runs in the engine; the id is a client's word, and each sees what its own uid owns. */
+#include "brain/engine/calls.h"
 #include "brain/engine/control.h"
 
 #include <errno.h>

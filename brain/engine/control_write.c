@@ -2,6 +2,7 @@
  *
  * How sessions, sandboxes and calls are shown to clients. Runs in the engine; texts in them are
  * sandboxes' and clients' own. */
+#include "brain/engine/calls.h"
 #include "brain/engine/control.h"
 
 #include <inttypes.h>

@@ -2,6 +2,8 @@
  *
  * What becomes of calls that were sent when their link, their sandbox or the engine is lost. Runs
  * in the engine; which of them hands still has is a sandbox's word. */
+#include "brain/engine/call_resume.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/dispatch_private.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <sys/queue.h>
 
 #include "brain/engine/batch.h"
-#include "brain/engine/call.h"
+#include "brain/engine/call_waiters.h"
 #include "brain/engine/mcp_listen.h"
 
 #define CLIENT_FDS_MAX 24

@@ -4,6 +4,7 @@
 #include "brain/engine/engine.h"
 
 #include "brain/engine/call.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/door.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/vault_link.h"

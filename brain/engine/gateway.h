@@ -19,6 +19,7 @@
 #define GATEWAY_JSON_SUM (640u << 10)	/* of all tools: they go to sandboxes in one frame */
 
 struct ats_json_w;
+struct calls;
 
 struct gateway_tool {
 	TAILQ_ENTRY(gateway_tool) link;

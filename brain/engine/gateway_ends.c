@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/engine/call_resume.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "brain/engine/call_ask.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway_private.h"

@@ -2,6 +2,7 @@
  *
  * What is shown of gateways: to people, and their tools to sandboxes. Runs in the engine; names,
  * JSON and texts come from the vault, which has them from upstream servers. */
+#include "brain/engine/calls.h"
 #include "brain/engine/gateway_private.h"
 
 #include <event2/event.h>

@@ -2,6 +2,7 @@
  *
  * Hooks of a workspace's own settings: hands reads these, and runs what they name in the sandbox.
  * Runs in the engine; all that comes back is a sandbox's. */
+#include "brain/engine/calls.h"
 #include "brain/engine/hooks.h"
 
 #include <event2/event.h>

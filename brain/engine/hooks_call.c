@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/engine/calls.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"

@@ -14,6 +14,8 @@
 
 #include "brain/engine/arrivals.h"
 #include "brain/engine/call.h"
+#include "brain/engine/call_resume.h"
+#include "brain/engine/calls.h"
 #include "brain/engine/confine.h"
 #include "brain/engine/door.h"
 #include "brain/engine/engine.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "brain/engine/call_ask.h"
 #include "brain/engine/calls_rpc.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"

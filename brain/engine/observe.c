@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "brain/engine/calls.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/events.h"
 #include "brain/engine/gateway.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/engine/call_ask.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"

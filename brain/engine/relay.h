@@ -5,11 +5,12 @@
 #ifndef ATS_ENGINE_RELAY_H
 #define ATS_ENGINE_RELAY_H
 
-#include "brain/engine/call.h"
+#include "brain/engine/call_waiters.h"
 
 struct ats_frame;
 struct ats_msg_CALL_GATEWAY;
 struct relay_answer;
+struct sandbox;
 
 struct relay {			/* of one sandbox */
 	struct asker asker;

@@ -7,6 +7,7 @@
  *
  * A lost sandbox is known to have ended (or three seconds have passed) before the next one
  * is asked for: two of them must not write into one workspace. */
+#include "brain/engine/call_resume.h"
 #include "brain/engine/sandbox_private.h"
 
 #include <event2/event.h>

@@ -2,6 +2,7 @@
  *
  * The table of sandboxes, and what each of them is made of. Runs in the engine; ids, users and
  * workspaces are of sessions that the vault registered. */
+#include "brain/engine/calls.h"
 #include "brain/engine/sandbox_private.h"
 
 #include <event2/event.h>

@@ -3,6 +3,7 @@
  * All sessions: registered by the vault, kept by the journal. Runs in the engine. What
  * changed is written with the next commit of a call, or some milliseconds later, so that a
  * pure call waits for no disk. */
+#include "brain/engine/calls.h"
 #include "brain/engine/sessions.h"
 
 #include <event2/event.h>

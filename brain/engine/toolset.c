@@ -3,6 +3,7 @@
  * The kinds of tools, one row each. Runs in the engine; names are a client's. */
 #include "brain/engine/toolset.h"
 
+#include "brain/engine/call_ask.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp.h"

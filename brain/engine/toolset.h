@@ -4,7 +4,7 @@
 #ifndef ATS_ENGINE_TOOLSET_H
 #define ATS_ENGINE_TOOLSET_H
 
-#include "brain/engine/call.h"
+#include "brain/engine/call_ask.h"
 
 /* Fills ask->tool or ask->gateway by the name (or alias). False: no tool is called so. */
 bool toolset_find(struct engine *e, const char *name, struct call_ask *ask);

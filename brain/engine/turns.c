@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brain/engine/calls.h"
 #include "brain/engine/ctx.h"
 #include "brain/engine/dispatch.h"
 #include "brain/engine/engine.h"

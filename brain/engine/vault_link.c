@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Messages of the vault, and what each of them does. Runs in the engine; the vault is trusted. */
+#include "brain/engine/call_resume.h"
 #include "brain/engine/vault_link_private.h"
 
 #include <event2/event.h>
