@@ -2,7 +2,8 @@
  *
  * Latency of MCP stdio servers side by side. Starts every server of the spec, then asks each
  * once a round, so that a slow spell of the machine hits all alike, in an order that changes from
- * round to round: who was asked before, and left the caches to the next one, is not always the same.
+ * round to round: who was asked before, and left the caches to the next one, is not always the
+ * same.
  *
  * usage: mcpbench [-n ROUNDS] [-w WARMUP] [-p PACE_US] [-b BURST] [-s STARTS] SPEC
  * Spec lines, fields separated by a tab:
