@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Methods that make calls and act on them: ats/tool.call, ats/exec, ats/call.*. Runs in
- * the engine; parameters and descriptors are a client's. */
+ * the engine; parameters are a client's. */
 #include "brain/engine/calls_rpc.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "brain/engine/call_ask.h"
 #include "brain/engine/calls.h"
+#include "brain/engine/calls_fds.h"
 #include "brain/engine/engine.h"
 #include "brain/engine/exec.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/link.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/toolset.h"
-#include "common/log.h"
 
 #define CALL_ID_MAX 200
 #define DAY_MS 86400000u
@@ -113,74 +111,6 @@ key_of(const struct rpc *r, enum call_form form, const char *id, char key[CALL_K
 		calls_key_of_id(r, key);
 }
 
-static int
-read_strings(struct ats_slice array, const char *what, size_t max, char **ret, size_t *ret_n,
-    struct ats_err *err)
-{
-	struct ats_json_iter it;
-	struct ats_json_val v;
-	struct ats_slice key;
-	size_t n = 0;
-
-	ats_json_iter_init(&it, array);
-	while (ats_json_next(&it, &key, &v)) {
-		if (n == max)
-			return ats_err_set(err, ATS_E_FIELD, "%s: more than %zu", what, max);
-		ret[n] = ats_json_dup_str(&v);
-		if (ret[n] == NULL)
-			return ats_err_set(err, ATS_E_FIELD, "%s: expected strings", what);
-		*ret_n = ++n;
-	}
-	return 0;
-}
-
-/* Of a request that is refused: left behind they would cost the connection. */
-static void
-drop_streams(struct rpc *r)
-{
-	struct ats_json_val fds, v;
-	struct ats_json_iter it;
-	struct ats_slice key;
-	int got[EXEC_STREAMS];
-	size_t n = 0;
-
-	if (!ats_json_get(r->params, "fds", &fds) || fds.type != ATS_JSON_ARRAY)
-		return;
-	ats_json_iter_init(&it, fds.raw);
-	while (n < EXEC_STREAMS && ats_json_next(&it, &key, &v))
-		n++;
-	if (client_take_fds(r->client, got, n) < 0)
-		return;
-	while (n > 0)
-		(void)close(got[--n]);
-}
-
-/* The pipe for a tool's bytes. Taken even when the rest is wrong: it belongs to this request. */
-static int
-make_data(struct rpc *r, struct call_ask *ask, struct ats_slice fds, struct ats_err *err)
-{
-	struct exec_ask want = { .fds = { -1, -1, -1 } };
-	char *name[1] = { NULL };
-	size_t n = 0;
-	bool named;
-	int rc = read_strings(fds, "fds", 1, name, &n, err);
-
-	named = rc == 0 && n == 1 && strcmp(name[0], "data") == 0;
-	free(name[0]);
-	if (client_take_fds(r->client, &want.fds[EXEC_STDOUT], 1) < 0)
-		return ats_err_set(err, ATS_E_FIELD, "fds: no descriptor came");
-	if (!named)
-		rc = ats_err_set(err, ATS_E_FIELD, "fds: expected \"data\" alone");
-	else if (ask->tool == NULL || (ask->tool->hints & ATS_HINT_DATA) == 0)
-		rc = ats_err_set(err, ATS_E_FIELD, "%s gives no data; Read does",
-		    ask->tool != NULL ? ask->tool->name : ask->gateway->name);
-	if (rc == 0)
-		rc = exec_new(r->e, &want, &ask->exec, err);
-	if (rc < 0)
-		(void)close(want.fds[EXEC_STDOUT]);
-	return rc;
-}
-
 /* A gateway's tools come and go, and its calls stay: that there is no such tool is no answer to one
  * that was asked for when there was. True: it is answered, now or later. */
 static bool
@@ -223,7 +153,7 @@ tool_request(struct rpc *r, enum call_form form)
 	int rc;
 
 	if (rpc_params(r, p, np, false) < 0) {
-		drop_streams(r);
+		calls_drop_fds(r);
 		return;
 	}
 	ask.input = args;
@@ -232,19 +162,19 @@ tool_request(struct rpc *r, enum call_form form)
 			no_such_tool(r->e, name, &err);
 			rpc_fail(r, &err);
 		}
-		drop_streams(r);
+		calls_drop_fds(r);
 		return;
 	}
 	ask.session = calls_session(r, session);
 	if (ask.session == NULL) {
-		drop_streams(r);
+		calls_drop_fds(r);
 		return;
 	}
 	/* What went through a pipe cannot be given again: such a call has no key. */
 	if (fds.p == NULL)
 		key_of(r, form, id, key);
 	ask.key = key[0] == '\0' ? NULL : key;
-	rc = fds.p == NULL ? 0 : make_data(r, &ask, fds, &err);
+	rc = fds.p == NULL ? 0 : calls_take_data(r, &ask, fds, &err);
 	if (rc == 0)
 		rc = call_ask(r->e, &ask, &err);
 	if (rc < 0) {
@@ -266,74 +196,6 @@ calls_tool_validate(struct rpc *r)
 }
 
 /* ---- exec ------------------------------------------------------------------------ */
-
-static int
-take_streams(struct rpc *r, struct ats_slice names, int fds[EXEC_STREAMS],
-    struct ats_err *err)
-{
-	char *name[EXEC_STREAMS] = { NULL };
-	enum exec_stream_id id;
-	int got[EXEC_STREAMS];
-	size_t i, n = 0;
-	int rc;
-
-	rc = read_strings(names, "fds", EXEC_STREAMS, name, &n, err);
-	if (rc == 0 && client_take_fds(r->client, got, n) < 0)
-		rc = ats_err_set(err, ATS_E_FIELD, "fds: fewer descriptors came than are named");
-	for (i = 0; rc == 0 && i < n; i++) {
-		id = exec_stream_of(name[i]);
-		if (id == EXEC_STREAMS || fds[id] >= 0) {
-			rc = ats_err_set(err, ATS_E_FIELD,
-			    "fds: expected stdin, stdout and stderr, each at most once");
-			for (; i < n; i++)
-				(void)close(got[i]);
-		} else {
-			fds[id] = got[i];
-		}
-	}
-	for (i = 0; i < EXEC_STREAMS; i++)
-		free(name[i]);
-	return rc;
-}
-
-/* argv is freed here; what exec_new took of fds is set to -1. */
-static int
-make_exec(struct rpc *r, struct ats_slice argv, struct ats_slice fds, struct exec_ask *ask,
-    struct exec **ret, struct ats_err *err)
-{
-	char **words = calloc(4096, sizeof(*words));
-	size_t i, n = 0;
-	int rc;
-
-	for (i = 0; i < EXEC_STREAMS; i++)
-		ask->fds[i] = -1;
-	if (words == NULL)
-		return ats_err_set(err, ATS_E_NOMEM, "exec");
-	rc = read_strings(argv, "argv", 4096, words, &n, err);
-	/* Descriptors are taken even when the rest is wrong: they belong to this request. */
-	if (fds.p != NULL) {
-		struct ats_err second = { 0 };
-		int rc2 = take_streams(r, fds, ask->fds, &second);
-
-		if (rc == 0 && rc2 < 0) {
-			*err = second;
-			rc = rc2;
-		}
-	}
-	if (rc == 0 && n == 0)
-		rc = ats_err_set(err, ATS_E_FIELD, "argv: empty");
-	ask->argv = (const char *const *)words;
-	ask->nargv = n;
-	if (rc == 0)
-		rc = exec_new(r->e, ask, ret, err);
-	for (i = 0; rc < 0 && i < EXEC_STREAMS; i++)
-		if (ask->fds[i] >= 0)
-			(void)close(ask->fds[i]);
-	for (i = 0; i < n; i++)
-		free(words[i]);
-	free(words);
-	return rc;
-}
 
 void
 calls_exec(struct rpc *r)
@@ -357,18 +219,18 @@ calls_exec(struct rpc *r)
 	struct ats_err err = { 0 };
 
 	if (rpc_params(r, p, ATS_ARRAY_LEN(p), false) < 0) {
-		drop_streams(r);
+		calls_drop_fds(r);
 		return;
 	}
 	ask.session = calls_session(r, session);
 	if (ask.session == NULL) {
-		drop_streams(r);
+		calls_drop_fds(r);
 		return;
 	}
 	(void)snprintf(key, sizeof(key), "id:%s", id);
 	ask.key = key;
 	ask.input = argv;
-	if (make_exec(r, argv, fds, &want, &ask.exec, &err) < 0) {
+	if (calls_take_exec(r, argv, fds, &want, &ask.exec, &err) < 0) {
 		rpc_fail(r, &err);
 		return;
 	}
