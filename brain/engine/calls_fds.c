@@ -45,18 +45,13 @@ calls_drop_fds(struct rpc *r)
 	struct ats_json_val fds, v;
 	struct ats_json_iter it;
 	struct ats_slice key;
-	int got[EXEC_STREAMS];
-	size_t n = 0;
+	int fd;
 
 	if (!ats_json_get(r->params, "fds", &fds) || fds.type != ATS_JSON_ARRAY)
 		return;
 	ats_json_iter_init(&it, fds.raw);
-	while (n < EXEC_STREAMS && ats_json_next(&it, &key, &v))
-		n++;
-	if (client_take_fds(r->client, got, n) < 0)
-		return;
-	while (n > 0)
-		(void)close(got[--n]);
+	while (ats_json_next(&it, &key, &v) && client_take_fds(r->client, &fd, 1) == 0)
+		(void)close(fd);
 }
 
 int
@@ -72,11 +67,13 @@ calls_take_data(struct rpc *r, struct call_ask *ask, struct ats_slice fds, struc
 	free(name[0]);
 	if (client_take_fds(r->client, &want.fds[EXEC_STDOUT], 1) < 0)
 		return ats_err_set(err, ATS_E_FIELD, "fds: no descriptor came");
-	if (!named)
+	if (!named) {
 		rc = ats_err_set(err, ATS_E_FIELD, "fds: expected \"data\" alone");
-	else if (ask->tool == NULL || (ask->tool->hints & ATS_HINT_DATA) == 0)
+		calls_drop_fds(r);	/* the others */
+	} else if (ask->tool == NULL || (ask->tool->hints & ATS_HINT_DATA) == 0) {
 		rc = ats_err_set(err, ATS_E_FIELD, "%s gives no data; Read does",
 		    ask->tool != NULL ? ask->tool->name : ask->gateway->name);
+	}
 	if (rc == 0)
 		rc = exec_new(r->e, &want, &ask->exec, err);
 	if (rc < 0)
@@ -97,6 +94,8 @@ take_streams(struct rpc *r, struct ats_slice names, int fds[EXEC_STREAMS],
 	rc = read_strings(names, "fds", EXEC_STREAMS, name, &n, err);
 	if (rc == 0 && client_take_fds(r->client, got, n) < 0)
 		rc = ats_err_set(err, ATS_E_FIELD, "fds: fewer descriptors came than are named");
+	if (rc < 0)
+		calls_drop_fds(r);
 	for (i = 0; rc == 0 && i < n; i++) {
 		id = exec_stream_of(name[i]);
 		if (id == EXEC_STREAMS || fds[id] >= 0) {
@@ -123,8 +122,10 @@ calls_take_exec(struct rpc *r, struct ats_slice argv, struct ats_slice fds, stru
 
 	for (i = 0; i < EXEC_STREAMS; i++)
 		ask->fds[i] = -1;
-	if (words == NULL)
+	if (words == NULL) {
+		calls_drop_fds(r);
 		return ats_err_set(err, ATS_E_NOMEM, "exec");
+	}
 	rc = read_strings(argv, "argv", ARGV_MAX, words, &n, err);
 	if (fds.p != NULL) {
 		struct ats_err second = { 0 };

@@ -130,7 +130,8 @@ def _(home):
     home.write("f", b"x")
     d = attached(home)
     for names, count, says in ((["data"], 0, "no descriptor"), (["stdout"], 1, "alone"),
-                               (["data", "data"], 1, "fds"), ([], 1, "fds"), ([1], 1, "fds")):
+                               (["data", "data"], 1, "fds"), (["data", "data"], 2, "fds"),
+                               ([], 1, "fds"), ([1], 1, "fds"), ([1, 2], 2, "fds")):
         pairs = [os.pipe() for _ in range(count)]
         a = d.answer(ask(d, [w for _, w in pairs], names, file_path="f"))
         ats.contains(a["error"]["message"] + str(a["error"].get("data")), says)

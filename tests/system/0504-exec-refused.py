@@ -36,7 +36,9 @@ def _(home):
     for who, change in ((stranger, {}), (d, {"session": "s-000000000000"}), (d, {"x": 1}),
                         (d, {"argv": "x"}), (d, {"argv": []}), (d, {"argv": [1]}),
                         (d, {"rows": -1}), (d, {"fds": ["stdin", "stdin", "stdout"]}),
-                        (d, {"fds": ["stdin", "nothing", "stdout"]})):
+                        (d, {"fds": ["stdin", "nothing", "stdout"]}),
+                        (d, {"fds": ["stdin", 1, "stdout"]}), (d, {"fds": NAMES + ["stdin"]}),
+                        (d, {"fds": NAMES + ["stdin"], "x": 1})):
         fds = pipes()
         a = who.answer(who.send("ats/exec", dict(good, **change), fds))
         ats.check("error" in a, (change, a))
