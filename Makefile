@@ -107,7 +107,7 @@ BRAIN_O += $(GW_CONFIG_O) brain/vault/sources.o brain/vault/said.o brain/vault/c
 	brain/vault/decide.o brain/vault/asks.o brain/vault/approve.o brain/vault/follow.o
 BRAIN_O += $(HOOKS_O)
 ENGINE := provider provider_kept provider_remove script script_line answer arrivals batch cache call call_ask call_end call_resume call_waiters calls calls_fds calls_rpc client client_calls confine control ctx ctx_host dispatch dispatch_lost \
-	door engine events gateway_call gateway_ends gateway_files gateway_link gateway_shown gateway_tool gateway_tools hooks hooks_box hooks_call hooks_after hooks_host hooks_rpc hooks_say toolset exec exec_out exec_stdin link link_frames link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof refused relay rpc sandbox sandboxes sandbox_log sandbox_net service sessions sessions_table settings store \
+	door engine events gateway_call gateway_ends gateway_files gateway_link gateway_shown gateway_tool gateway_tools hooks hooks_box hooks_call hooks_after hooks_host hooks_rpc hooks_say toolset exec exec_out exec_stdin link link_frames link_hello main mcp mcp_headers mcp_era mcp_list options observe mcp_listen outcome permit proof refused relay rpc sandbox sandboxes sandbox_log sandbox_net service sessions sessions_table settings store store_db \
 	store_calls store_made store_sessions turns upgrade vault_link vault_link_say control_seen control_box control_inspect control_write
 ENGINE_O := $(COMMON_O) $(ACCEPT_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) $(HOOKS_O) proto/hook_output.o $(RULES_O) common/secret.o proto/brain.o \
 	$(ENGINE:%=brain/engine/%.o)

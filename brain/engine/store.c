@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal's database: opening, transactions, sessions. Runs in the engine. The file is
- * ours; what is in it came from clients and sandboxes and is only ever bound, never part of
- * the SQL. */
+ * The journal's file: its schema, how it is opened, and what becomes of one that is damaged, of
+ * another format, or on a full disk. Runs in the engine. The file is ours. */
 #include "brain/engine/store.h"
 
 #include <dirent.h>
@@ -14,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "brain/engine/sessions.h"
 #include "brain/engine/store_db.h"
 #include "common/clock.h"
 #include "common/fd.h"
@@ -73,58 +71,6 @@ static const struct {
 	{ "input", "ALTER TABLE calls ADD COLUMN input BLOB;" },
 };
 
-static const char *const sql[] = {
-#define STATEMENT(name, text) [STORE_STMT_##name] = text,
-#include "brain/engine/store.def"
-#undef STATEMENT
-};
-
-static bool
-is_damage(int rc)
-{
-	return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
-}
-
-int
-store_error(struct store *st, int rc, const char *what, struct ats_err *err)
-{
-	int code = ATS_E_SYS;
-	const char *why;
-
-	if (is_damage(rc)) {
-		st->damaged = true;
-		return ats_err_set(err, ATS_E_NOT_STARTED,
-		    "the journal was damaged and is replaced (%s: %s)", what,
-		    sqlite3_errstr(rc));
-	}
-	if (rc == SQLITE_FULL)
-		code = ATS_E_NOSPC;
-	else if (rc == SQLITE_NOMEM)
-		code = ATS_E_NOMEM;
-	else if (st->db != NULL && (rc & 0xff) == SQLITE_IOERR &&
-	    (sqlite3_system_errno(st->db) == ENOSPC || sqlite3_system_errno(st->db) == EDQUOT))
-		code = ATS_E_NOSPC;
-	why = code == ATS_E_NOSPC ? "no space left on the device" :
-	    st->db != NULL	  ? sqlite3_errmsg(st->db) :
-				    sqlite3_errstr(rc);
-	(void)snprintf(st->failed, sizeof(st->failed), "%.150s", why);
-	return ats_err_set(err, code, "journal: %s: %s", what, why);
-}
-
-static void
-close_db(struct store *st)
-{
-	int i;
-
-	st->reading = NULL;
-	for (i = 0; i < STORE_STMT_COUNT; i++) {
-		(void)sqlite3_finalize(st->stmt[i]);
-		st->stmt[i] = NULL;
-	}
-	(void)sqlite3_close(st->db);
-	st->db = NULL;
-}
-
 /* Without room for it the journal is still there to be read: it has the calls that run, the
  * answers that are asked for again, and what each session has read. */
 static int
@@ -168,7 +114,7 @@ add_columns(sqlite3 *db)
 static int
 open_db(struct store *st, const char *path, struct ats_err *err)
 {
-	int i, rc;
+	int rc;
 
 	rc = sqlite3_open_v2(path, &st->db,
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
@@ -179,7 +125,7 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 	if (rc == SQLITE_OK && is_newer(st->db)) {
 		(void)ats_err_set(err, ATS_E_VERSION, "journal: %.300s was written by a newer "
 		    "ats-engine: install that, or take another state directory", path);
-		close_db(st);
+		store_db_close(st);
 		return SQLITE_MISMATCH;
 	}
 	if (rc == SQLITE_OK)
@@ -188,13 +134,12 @@ open_db(struct store *st, const char *path, struct ats_err *err)
 		rc = write_first(st->db);
 	if (rc == SQLITE_OK)
 		rc = add_columns(st->db);
-	for (i = 0; rc == SQLITE_OK && i < STORE_STMT_COUNT; i++)
-		rc = sqlite3_prepare_v3(st->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-		    &st->stmt[i], NULL);
+	if (rc == SQLITE_OK)
+		rc = store_db_prepare(st);
 	if (rc == SQLITE_OK)
 		return 0;
 	(void)store_error(st, rc, "open", err);
-	close_db(st);
+	store_db_close(st);
 	return rc;
 }
 
@@ -274,7 +219,7 @@ open_all(struct store *st, struct ats_err *err)
 	st->tried_ms = ats_clock_ms();
 	(void)snprintf(path, sizeof(path), "%s/journal.db", st->dir);
 	rc = open_db(st, path, &why);
-	if (is_damage(rc) && put_aside(st) == 0)
+	if (rc != SQLITE_OK && st->damaged && put_aside(st) == 0)
 		rc = open_db(st, path, &why);
 	st->damaged = false;
 	st->generation++;
@@ -343,7 +288,7 @@ store_close(struct store *st)
 {
 	if (st == NULL)
 		return;
-	close_db(st);
+	store_db_close(st);
 	ats_fd_close(&st->results_fd);
 	free(st->blob);
 	free(st);
@@ -371,7 +316,7 @@ store_id_given(const struct store *st, uint64_t id)
 static int
 replace(struct store *st, struct ats_err *err)
 {
-	close_db(st);
+	store_db_close(st);
 	st->damaged = false;
 	if (put_aside(st) < 0)
 		return ats_err_set(err, ATS_E_SYS, "the journal is damaged and stays");
@@ -396,63 +341,8 @@ store_ready(struct store *st, struct ats_err *err)
 	return open_all(st, err);
 }
 
-void
-store_bind_str(sqlite3_stmt *s, int i, const char *text)
-{
-	(void)(text == NULL ? sqlite3_bind_null(s, i) :
-			      sqlite3_bind_text(s, i, text, -1, SQLITE_STATIC));
-}
-
-void
-store_bind_slice(sqlite3_stmt *s, int i, struct ats_slice v)
-{
-	(void)(v.p == NULL ? sqlite3_bind_null(s, i) :
-			     sqlite3_bind_blob64(s, i, v.p, v.n, SQLITE_STATIC));
-}
-
-void
-store_bind_u64(sqlite3_stmt *s, int i, uint64_t v)
-{
-	(void)sqlite3_bind_int64(s, i, (sqlite3_int64)v);
-}
-
-int
-store_run(struct store *st, enum store_stmt id, const char *what, struct ats_err *err)
-{
-	int rc = sqlite3_step(st->stmt[id]);
-	int ret = 0;
-
-	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-		ret = store_error(st, rc, what, err);
-	else if (id == STORE_STMT_CALL_SENT || id == STORE_STMT_COMMIT)
-		st->failed[0] = '\0';
-	(void)sqlite3_reset(st->stmt[id]);
-	(void)sqlite3_clear_bindings(st->stmt[id]);
-	return ret;
-}
-
 const char *
 store_trouble(const struct store *st)
 {
 	return st->failed;
-}
-
-int
-store_begin(struct store *st, struct ats_err *err)
-{
-	int rc = store_ready(st, err);
-
-	return rc < 0 ? rc : store_run(st, STORE_STMT_BEGIN, "begin", err);
-}
-
-int
-store_end(struct store *st, int rc, struct ats_err *err)
-{
-	if (rc == 0)
-		rc = store_run(st, STORE_STMT_COMMIT, "commit", err);
-	/* A full disk may have rolled back already. */
-	if (rc < 0 && sqlite3_get_autocommit(st->db) == 0 &&
-	    store_run(st, STORE_STMT_ROLLBACK, "rollback", NULL) < 0)
-		close_db(st);
-	return rc;
 }

@@ -32,9 +32,14 @@ struct store {
 	char dir[4096];
 };
 
+/* Prepares all statements of a database that is open; SQLite's code, with some of them prepared
+ * where it is not SQLITE_OK. */
+ATS_NODISCARD int store_db_prepare(struct store *st);
+/* Statements and database, whatever is there of them. */
+void store_db_close(struct store *st);
 /* Ends what was being read, opens the database again if it must. */
 ATS_NODISCARD int store_ready(struct store *st, struct ats_err *err);
-/* The error of the last SQLite call. */
+/* The error of the last SQLite call, rc; says so in st->damaged and st->failed. */
 int store_error(struct store *st, int rc, const char *what, struct ats_err *err);
 /* Steps a statement that gives no rows and resets it. */
 ATS_NODISCARD int store_run(struct store *st, enum store_stmt id, const char *what,
