@@ -158,7 +158,7 @@ GATEWAY_O := $(COMMON_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(PROTO_O) $(G
 ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/json_comment.o $(CHILD_O) proto/brain.o proto/unsure.o \
 	$(CTL:%=brain/ctl/%.o)
 
-HTTP := main options token listen conn conn_out gate mcp message modern session exchange caller events link confine metrics
+HTTP := main options token listen conn conn_out gate mcp message modern session exchange stream caller events link confine metrics
 HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o proto/unsure.o \
 	$(HTTP:%=brain/http/%.o)
 

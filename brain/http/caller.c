@@ -59,7 +59,7 @@ caller_answered(struct exchange *x, const struct said *said, struct ats_slice li
 	if (x->stream == 0 && (conn_request(x->conn)->takes_json || said->code != 0)) {
 		modern_splice(line, said->id, x->id, parts);
 		conn_reply_parts(x->conn, modern_status(said->code), parts);
-	} else if (exchange_begin_stream(x)) {
+	} else if (stream_may_begin(x)) {
 		say(x, line, said->id, x->id);
 		conn_stream_end(x->conn);
 	}
@@ -104,7 +104,7 @@ caller_told(struct session *s, const struct said *said, struct ats_slice line)
 		tell_changed(x, line);
 		return;
 	}
-	if (!exchange_begin_stream(x))
+	if (!stream_may_begin(x))
 		return;
 	x->acked = x->acked || listens;
 	say(x, line, id, listens ? x->id : x->token);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Requests and their answers: as one body, or as events where something is said before the
- * answer or it takes long. Runs in ats-http; requests are a client's, lines the engine's. */
+ * Requests and their answers: as one body, or as events (stream.c) where something is said before
+ * the answer or it takes long. Runs in ats-http; requests are a client's, lines the engine's. */
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "brain/http/session_private.h"
 #include "proto/unsure.h"
 
-#define LISTENER_STREAM 1u
 #define NO_ANSWER (-32001)
 #define BEAT_S 15			/* so often something is said on a stream */
 #define ORPHAN_S 60			/* without its client a request goes on so long */
@@ -97,62 +96,6 @@ on_conn_gone(void *ctx)
 	again_in(x, ORPHAN_S);
 }
 
-/* ---- events ---------------------------------------------------------------------- */
-
-/* Of all sessions there is so much, and it is not the quiet ones' that goes. */
-static void
-keep(struct session *s, uint64_t stream, uint64_t number, const char *data, size_t n)
-{
-	struct session *one, *most;
-	size_t bytes;
-
-	events_keep(&s->events, stream, number, data, n);
-	do {
-		bytes = 0;
-		most = s;
-		TAILQ_FOREACH(one, &s->h->sessions, link) {
-			bytes += one->events.bytes;
-			if (one->events.bytes > most->events.bytes)
-				most = one;
-		}
-	} while (bytes > HTTP_EVENTS_ALL && events_forget(&most->events));
-}
-
-static void
-say(struct exchange *x, const char *data, size_t n)
-{
-	char id[EVENTS_ID];
-
-	events_id(x->stream, ++x->number, id);
-	keep(x->s, x->stream, x->number, data, n);
-	if (x->conn != NULL)
-		conn_event(x->conn, id, data, n);
-}
-
-static bool
-begin_stream(struct exchange *x)
-{
-	if (x->stream != 0)
-		return true;
-	if (x->conn == NULL || !conn_request(x->conn)->takes_events)
-		return false;
-	x->stream = ++x->s->next_stream;
-	conn_stream(x->conn, x->first ? x->s->id : NULL);
-	if (x->s->modern)
-		return true;		/* what is lost there is lost */
-	/* An id at once: what is lost from here on can be asked for. */
-	if (strcmp(x->s->revision, "2025-11-25") >= 0)
-		say(x, "", 0);
-	return true;
-}
-
-/* Not of what begins a session before it is answered: it may be none. */
-bool
-exchange_begin_stream(struct exchange *x)
-{
-	return !x->first && begin_stream(x);
-}
-
 static void
 on_timer(evutil_socket_t fd, short what, void *arg)
 {
@@ -166,10 +109,21 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (x->stream == 0)
-		(void)exchange_begin_stream(x);
+		(void)stream_may_begin(x);
 	else
 		conn_comment(x->conn);
 	again_in(x, BEAT_S);
+}
+
+/* An earlier connection has been given up, or not noticed yet that it is lost. */
+void
+exchange_move(struct exchange *x, struct conn *c)
+{
+	if (x->conn != NULL)
+		conn_stream_end(x->conn);
+	x->conn = c;
+	again_in(x, BEAT_S);
+	conn_expects(c, on_conn_gone, x);
 }
 
 /* ---- requests -------------------------------------------------------------------- */
@@ -309,8 +263,8 @@ answered(struct exchange *x, const struct said *said, struct ats_slice line)
 	if (x->stream == 0 && x->conn != NULL && conn_request(x->conn)->takes_json) {
 		conn_reply(x->conn, 200, x->first ? s->id : NULL, "application/json", line.p,
 		    line.n);
-	} else if (begin_stream(x)) {
-		say(x, line.p, line.n);
+	} else if (stream_begin(x)) {
+		stream_say(x, line.p, line.n);
 		if (x->conn != NULL)
 			conn_stream_end(x->conn);
 	}
@@ -370,8 +324,8 @@ exchange_progress(struct session *s, const struct said *said, struct ats_slice l
 		if (x->token != NULL && strlen(x->token) == said->token.n &&
 		    memcmp(x->token, said->token.p, said->token.n) == 0)
 			break;
-	if (x != NULL && exchange_begin_stream(x))
-		say(x, line.p, line.n);
+	if (x != NULL && stream_may_begin(x))
+		stream_say(x, line.p, line.n);
 }
 
 /* It belongs to a request under way, or to nobody: the youngest that takes events has it. */
@@ -381,88 +335,9 @@ exchange_asked(struct session *s, struct ats_slice line)
 	struct exchange *x;
 
 	TAILQ_FOREACH_REVERSE(x, &s->exchanges, exchange_list, link)
-		if (exchange_begin_stream(x)) {
-			say(x, line.p, line.n);
+		if (stream_may_begin(x)) {
+			stream_say(x, line.p, line.n);
 			return;
 		}
 	session_tell(s, line);
-}
-
-/* ---- listening ------------------------------------------------------------------- */
-
-void
-session_tell(struct session *s, struct ats_slice line)
-{
-	char id[EVENTS_ID];
-
-	events_id(LISTENER_STREAM, ++s->told, id);
-	keep(s, LISTENER_STREAM, s->told, line.p, line.n);
-	if (s->listener != NULL)
-		conn_event(s->listener, id, line.p, line.n);
-}
-
-static void
-on_listener_gone(void *ctx)
-{
-	struct session *s = ctx;
-
-	s->listener = NULL;
-}
-
-struct replay {
-	struct conn *c;
-	uint64_t stream;
-};
-
-static void
-replay_one(void *ctx, uint64_t number, const char *data, size_t n)
-{
-	struct replay *r = ctx;
-	char id[EVENTS_ID];
-
-	events_id(r->stream, number, id);
-	conn_event(r->c, id, data, n);
-}
-
-static void
-listen_for_all(struct session *s, struct conn *c)
-{
-	struct conn *before = s->listener;
-
-	s->listener = c;
-	conn_expects(c, on_listener_gone, s);
-	if (before != NULL)
-		conn_stream_end(before);
-}
-
-int
-session_listen(struct session *s, struct conn *c, const char *after)
-{
-	uint64_t stream = LISTENER_STREAM, number = UINT64_MAX;
-	struct exchange *x = NULL;
-
-	if (after[0] != '\0' && events_id_read(after, &stream, &number) < 0)
-		return -ATS_E_NOENT;
-	if (stream != LISTENER_STREAM) {
-		TAILQ_FOREACH(x, &s->exchanges, link)
-			if (x->stream == stream)
-				break;
-		if (x == NULL && !events_have(&s->events, stream))
-			return -ATS_E_NOENT;
-	}
-	session_used(s);
-	conn_stream(c, NULL);
-	if (stream == LISTENER_STREAM) {
-		listen_for_all(s, c);
-	} else if (x != NULL) {
-		if (x->conn != NULL)
-			conn_stream_end(x->conn);
-		x->conn = c;
-		conn_expects(c, on_conn_gone, x);
-		again_in(x, BEAT_S);
-	}
-	events_after(&s->events, stream, number, replay_one, &(struct replay){ c, stream });
-	if (stream != LISTENER_STREAM && x == NULL)
-		conn_stream_end(c);	/* the answer was among them */
-	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Private to session.c and exchange.c. */
+ * Private to session.c, exchange.c, stream.c and caller.c. */
 #ifndef ATS_HTTP_SESSION_PRIVATE_H
 #define ATS_HTTP_SESSION_PRIVATE_H
 
@@ -53,8 +53,8 @@ void exchange_drop(struct exchange *x);
 bool exchanges_full(const struct session *s, size_t bytes);
 /* Its line is sent, or will be. */
 void exchange_go(struct exchange *x);
-/* Beginning a stream if there is none; false: the client does not take events. */
-bool exchange_begin_stream(struct exchange *x);
+/* Its client asks for its stream again, on c. */
+void exchange_move(struct exchange *x, struct conn *c);
 /* All that are open, in the order of their coming. */
 void exchanges_send(struct session *s);
 /* Those that never left for brain with this status; the others may have run, and hear that. */
@@ -65,6 +65,14 @@ void exchange_cancelled(struct session *s, struct ats_slice params);
 void exchange_progress(struct session *s, const struct said *said, struct ats_slice line);
 /* A request of the engine's to the client. */
 void exchange_asked(struct session *s, struct ats_slice line);
+
+/* stream.c */
+/* Begins the request's stream if there is none; false: the client does not take events. */
+bool stream_begin(struct exchange *x);
+/* The same before the answer: not of what begins a session, for it may be none. */
+bool stream_may_begin(struct exchange *x);
+/* One more event of a stream that was begun, kept and sent. */
+void stream_say(struct exchange *x, const char *data, size_t n);
 /* A line that belongs to no request. */
 void session_tell(struct session *s, struct ats_slice line);
 
