@@ -164,7 +164,7 @@ HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http
 
 # libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.
 LIBATS_ABI := 0
-CLIENT := servable session open calls wait answer ctx plan
+CLIENT := servable session open ask calls wait answer ctx plan
 LIBATS_O := common/err.o common/buf.o common/json.o common/json_names.o common/json_read.o \
 	common/json_write.o common/utf8.o common/clock.o common/path.o common/fd.o $(CHILD_O) \
 	common/fault.o proto/msg.o proto/msg_wrong.o proto/ctx.o proto/tools.o $(CLIENT:%=brain/client/%.o)

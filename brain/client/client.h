@@ -94,6 +94,10 @@ void calls_unsent(struct ats *a);
 void calls_end_some(struct ats *a);
 /* Answers all, as not started or unknown. */
 void calls_end_all(struct ats *a);
+/* One that is not answered, by the number that ats_send_tool gave; NULL. */
+struct client_call *calls_find(struct ats *a, uint64_t nr);
+/* Behind the call itself, on the connection that has it. */
+void calls_give_cancel(struct ats *a, struct client_call *c);
 /* Appends one request to out; params is a whole object. 0 or -ATS_E_*. */
 ATS_NODISCARD int calls_request(struct ats_buf *out, uint64_t nr, const char *method,
     struct ats_slice params);
