@@ -138,7 +138,7 @@ BOX_O := hands/init/options.o hands/init/options_values.o hands/init/keys.o hand
 	hands/worker/tty.o hands/confine/own_sockets.o hands/confine/own_place.o hands/confine/box.o hands/confine/ns.o hands/confine/mnt.o \
 	hands/confine/view.o hands/confine/trees.o hands/confine/shellview.o hands/confine/scan.o hands/confine/scan_denied.o hands/confine/users.o \
 	hands/confine/filters.o hands/confine/apply.o hands/confine/vector.o \
-	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
+	hands/confine/selftest.o hands/confine/selftest_checks.o hands/confine/selftest_shell.o hands/confine/probe.o hands/confine/guard.o hands/confine/guard_look.o hands/confine/guard_find.o hands/confine/protect.o hands/confine/worktree.o \
 	hands/confine/made.o hands/confine/made_config.o hands/confine/keep.o hands/confine/keep_take.o hands/confine/keep_same.o hands/confine/keep_move.o hands/confine/budget.o hands/confine/budget_disk.o hands/confine/cgroup.o \
 	hands/confine/cgroup_find.o
 SHIM := main rpc methods calls out relay_socket relay_dir

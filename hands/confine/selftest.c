@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The self-test. Runs in a real worker of each profile, once per box; its checks stand in
- * selftest_checks.c. */
+ * selftest_checks.c and selftest_shell.c. */
 #include "hands/confine/selftest_private.h"
 
 #include <poll.h>
@@ -31,15 +31,12 @@ claims(const struct box *b)
 }
 
 static void
-run_checks(const struct selftest *s, struct vector_tests *t)
+run_table(const struct selftest *s, const struct check *table, struct vector_tests *t)
 {
 	unsigned on = claims(s->z->box), profile = 1u << s->z->confine->profile;
-	size_t used = 0;
+	size_t used = strlen(t->names);
 
-	memset(t, 0, sizeof *t);
-	for (size_t i = 0; i < selftest_nchecks; i++) {
-		const struct check *c = &selftest_checks[i];
-
+	for (const struct check *c = table; c->name != NULL; c++) {
 		if ((c->profiles & profile) == 0 || (c->on & ~on) != 0)
 			continue;
 		if (c->holds(s)) {
@@ -51,6 +48,14 @@ run_checks(const struct selftest *s, struct vector_tests *t)
 			used += (size_t)snprintf(t->names + used, sizeof t->names - used,
 			    "%s%s", used > 0 ? "," : "", c->name);
 	}
+}
+
+static void
+run_checks(const struct selftest *s, struct vector_tests *t)
+{
+	memset(t, 0, sizeof *t);
+	run_table(s, selftest_checks, t);
+	run_table(s, selftest_shell_checks, t);
 }
 
 int

@@ -31,7 +31,12 @@ struct check {
 	unsigned profiles, on;	/* 1u << enum ats_profile; ON_ */
 	bool (*holds)(const struct selftest *s);
 };
-extern const struct check selftest_checks[];
-extern const size_t selftest_nchecks;
+/* Of each profile, and of shells alone; both end with a row without a name. */
+extern const struct check selftest_checks[], selftest_shell_checks[];
+
+/* Sockets of the host; NULL-terminated. */
+extern const char *const selftest_host_sockets[];
+/* True: refused. */
+bool selftest_no_open(const char *path, int flags);
 
 #endif
