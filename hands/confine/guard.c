@@ -131,8 +131,9 @@ guard_refuse(struct ats_err *err)
 	    "No command runs in this workspace: it cannot be looked through as a whole for "
 	    "repositories and sockets to protect. It has more than %u entries, %u repositories, "
 	    "%u sockets or %u protected names, is deeper than %u or one of these than %u, or has "
-	    "a directory its owner cannot read. Have them removed outside and run `atsctl "
-	    "shutdown`, or open a smaller one. File tools work.", SCAN_ENTRIES_MAX,
+	    "a directory its owner cannot read. Have them removed outside and try again; where "
+	    "it was so from the start, run `atsctl shutdown` before, or open a smaller one. "
+	    "File tools work.", SCAN_ENTRIES_MAX,
 	    PROTECT_DIRS_MAX, SCAN_SOCKETS_MAX, KEEP_ITEMS_MAX, SCAN_DEPTH_MAX, KEEP_DEPTH_MAX);
 }
 
@@ -239,12 +240,14 @@ may_begin(struct guard *g, struct ats_err *err)
 	if (g->failed != 0)
 		return ats_err_set(err, ATS_E_CONFINE,
 		    "a protected name cannot be put back: the sandbox ends");
+	if (guard_is_whole(g) && !g->is_open)
+		return 0;
+	/* The zygote tries it again: nothing else may tell it that the reason is gone. */
+	g->is_due = g->is_due || !g->dirs.whole;
+	if (eventfd_write(g->wake, 1) < 0)
+		errno = 0;
 	if (!guard_is_whole(g))
 		return guard_refuse(err);
-	if (!g->is_open)
-		return 0;
-	if (eventfd_write(g->wake, 1) < 0)	/* the zygote tries it again */
-		errno = 0;
 	return ats_err_set(err, ATS_E_CONFINE,
 	    "No command runs: a name that programs on the host execute or trust could not be "
 	    "made read-only. hands.log names it; try again. File tools work.");
@@ -258,7 +261,8 @@ guard_begin(struct guard *g, unsigned call, struct guard_mark *ret, struct ats_e
 	wait_for_new(g);
 	/* What the user made a moment ago is the user's, also when the zygote did not come to
 	 * see it yet. Beside another call it could be that call's. */
-	if (g->failed == 0 && !guard_any_busy(g) && (guard_look(g, false) || g->protect == NULL))
+	if (g->failed == 0 && !guard_any_busy(g) &&
+	    (guard_look(g, false) || g->protect == NULL || !keep_is_whole(g->keep)))
 		keep_take(g->keep, &g->dirs, g->protect != NULL);
 	rc = may_begin(g, err);
 	if (rc < 0) {

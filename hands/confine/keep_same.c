@@ -47,14 +47,15 @@ keep_stat(int dirfd, const char *rel, struct stat *ret)
 	return at < 0 ? -1 : fstatat(at, name, ret, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Before Linux 6.13 two changes within a tick have the same time: such a file is read. */
+/* Before Linux 6.13 two changes within a tick have the same time: such a file or link is read,
+ * the entries of such a directory are counted. */
 static bool
 is_young(const struct snapshot *s, const struct item *it)
 {
 	int64_t ms = (s->taken.tv_sec - it->changed.tv_sec) * 1000 +
 	    (s->taken.tv_nsec - it->changed.tv_nsec) / 1000000;
 
-	return ms < TICK_MS && S_ISREG(it->mode) && it->whole;
+	return ms < TICK_MS && (it->whole || S_ISDIR(it->mode));
 }
 
 static bool
@@ -77,7 +78,8 @@ has_content(const struct snapshot *s, const struct item *it, int at)
 	return n == 0 && done == it->len;
 }
 
-/* Whether a directory has as many entries as are remembered; each is looked at by itself. */
+/* Whether a directory has as many entries as are remembered; each is looked at by itself. False
+ * with errno EACCES: it is shut. */
 static bool
 has_entries(const struct snapshot *s, const struct item *it, int at)
 {
@@ -95,6 +97,7 @@ has_entries(const struct snapshot *s, const struct item *it, int at)
 	while (readdir(d) != NULL)
 		entries++;
 	(void)closedir(d);
+	errno = 0;
 	for (const struct item *i = it + 1; i < s->items + s->nitems; i++) {
 		const char *below = s->names + i->rel;
 
@@ -116,19 +119,24 @@ has_target(const struct snapshot *s, const struct item *it, int at)
 	return n >= 0 && (size_t)n == it->len && memcmp(target, s->bytes + it->data, it->len) == 0;
 }
 
+static bool
+has_the_same(const struct snapshot *s, const struct item *it, int at)
+{
+	if (S_ISDIR(it->mode))
+		return has_entries(s, it, at);
+	if (S_ISREG(it->mode))
+		return it->whole && has_content(s, it, at);
+	return !S_ISLNK(it->mode) || has_target(s, it, at);
+}
+
 /* Not by times: by content. */
 static bool
 is_equal(const struct snapshot *s, const struct item *it, int at)
 {
 	struct stat st;
 
-	if (keep_stat(at, s->names + it->rel, &st) < 0 || st.st_mode != it->mode)
-		return false;
-	if (S_ISDIR(it->mode))
-		return has_entries(s, it, at);
-	if (S_ISREG(it->mode))
-		return it->whole && has_content(s, it, at);
-	return !S_ISLNK(it->mode) || has_target(s, it, at);
+	return keep_stat(at, s->names + it->rel, &st) == 0 && st.st_mode == it->mode &&
+	    has_the_same(s, it, at);
 }
 
 static bool
@@ -147,7 +155,9 @@ is_same(const struct snapshot *s, const struct item *it, int at)
 	    (st.st_size != it->size && !S_ISDIR(st.st_mode)) ||
 	    st.st_ctim.tv_sec != it->changed.tv_sec || st.st_ctim.tv_nsec != it->changed.tv_nsec)
 		return false;
-	return !is_young(s, it) || has_content(s, it, at);
+	/* What is in a directory that is shut nobody remembered: its time must do. */
+	return !is_young(s, it) || has_the_same(s, it, at) ||
+	    (S_ISDIR(it->mode) && errno == EACCES);
 }
 
 bool

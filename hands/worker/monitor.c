@@ -342,15 +342,15 @@ refuse(struct monitor *m, const struct ats_err *err)
 	_exit(CONFINE_EXIT);
 }
 
-/* What a look through the workspace did not reach is not protected: no shell then. */
+/* What the look through the workspace at the start did not reach is not protected: no shell then.
+ * What a later one did not, guard_begin knows, which looks itself first. */
 static void
 may_begin(struct monitor *m)
 {
 	const struct zygote_child *z = m->z;
 	struct ats_err err = { 0 };
 
-	if (z->guard == NULL ||
-	    (guard_is_whole(z->guard) && (z->box->facts & BOX_SCAN_PART) == 0))
+	if (z->guard == NULL || (z->box->facts & BOX_SCAN_PART) == 0)
 		return;
 	(void)guard_refuse(&err);
 	command_drop_waiting(m);

@@ -98,7 +98,8 @@ def _(p):
         r = b.sh("echo ran")
         ats.contains(r.text, "protected names")
         ats.missing(r.text, "ran\n")
-        subprocess.run(["rm", "-rf", p.path(".claude")], check=True)
+        # The kernel tells nothing of what is below the name: the call itself looks.
+        subprocess.run(["rm", "-rf", p.path(".claude/" + "x" * 200)], check=True)
         ats.equal(b.out("echo on"), "on")
 
 

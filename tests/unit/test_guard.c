@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "hands/confine/guard.h"
+#include "hands/confine/scan.h"
 #include "hands/init/scratch.h"
 #include "tests/lib/unit.h"
 
@@ -146,7 +147,48 @@ START_TEST(what_a_call_makes_is_moved_aside_and_told)
 }
 END_TEST
 
-ATS_UNIT_MAIN("guard", guard_new_fails_where_nothing_can_be_mounted,
+/* Deeper than the look through a workspace goes: the first directory's path. */
+static void
+make_deep(const struct protect_from *from, char *ret_path, size_t size)
+{
+	int at = open(from->workspace, O_PATH | O_DIRECTORY | O_CLOEXEC), next;
+
+	(void)snprintf(ret_path, size, "%s/d", from->workspace);
+	for (unsigned i = 0; i < SCAN_DEPTH_MAX + 2; i++) {
+		ck_assert_int_eq(mkdirat(at, "d", 0700), 0);
+		next = openat(at, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		(void)close(at);
+		at = next;
+	}
+	(void)close(at);
+}
+
+START_TEST(a_refused_call_has_the_workspace_looked_through_again)
+{
+	const struct protect_from *from = workspace();
+	struct guard *g = watch(from, NULL);
+	struct guard_mark mark;
+	char deep[4096];
+
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), 0);
+	make_deep(from, deep, sizeof(deep));
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	guard_idle(g, -1);
+	ck_assert_int_eq(guard_wait(g), -1);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), -ATS_E_CONFINE);
+	ck_assert_ptr_nonnull(strstr(why.text, "cannot be looked through as a whole"));
+	scratch_remove(deep);
+	guard_turn(g);
+	ck_assert_int_eq(guard_wait(g), GUARD_IDLE_MS);
+	guard_idle(g, -1);
+	ck_assert_int_eq(guard_begin(g, 0, &mark, &why), 0);
+	ck_assert_int_eq(guard_end(g, &mark), GUARD_SAME);
+	close_its();
+}
+END_TEST
+
+ATS_UNIT_MAIN("guard", a_refused_call_has_the_workspace_looked_through_again,
+    guard_new_fails_where_nothing_can_be_mounted,
     no_call_begins_until_what_is_there_is_mounted_over,
     what_a_call_makes_is_moved_aside_and_told,
     what_is_exchanged_meanwhile_is_mounted_over_the_next_time)
