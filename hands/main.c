@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/options.h"
 #include "hands/confine/probe.h"
 #include "hands/front/front.h"
@@ -33,7 +34,7 @@ main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &options, &err) < 0) {
-		(void)fprintf(stderr, "ats-hands: %s\n", err.text);
+		(void)fprintf(stderr, "%sats-hands: %s\n", ats_log_mark(ATS_LOG_ERROR), err.text);
 		return 2;
 	}
 	if (options.help)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/log.h"
 #include "common/options.h"
 
 #define SECONDS_MAX 3600
@@ -58,7 +59,7 @@ wrong(const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)fputs("ats-http: ", stderr);
+	(void)fprintf(stderr, "%sats-http: ", ats_log_mark(ATS_LOG_ERROR));
 	va_start(ap, fmt);
 	(void)vfprintf(stderr, fmt, ap);
 	va_end(ap);

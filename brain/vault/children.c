@@ -18,7 +18,6 @@
 
 #include "common/child.h"
 #include "common/digest.h"
-#include "common/fault.h"
 #include "common/fd.h"
 #include "common/log.h"
 
@@ -161,7 +160,7 @@ children_start_own(struct children *k, const char *id, const struct ats_child *w
 
 	full.path = path;
 	if (full.env == NULL)
-		full.env = ats_fault_env();
+		full.env = ats_log_env();
 	return rc < 0 ? rc : children_start(k, id, &full, false, false, ret_pid, err);
 }
 

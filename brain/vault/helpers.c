@@ -33,6 +33,8 @@ children_env(enum child_env who)
 		{ "SSH_AUTH_SOCK", ENV_CREDENTIAL }, { "DISPLAY", ENV_CREDENTIAL },
 		{ "WAYLAND_DISPLAY", ENV_CREDENTIAL }, { "XAUTHORITY", ENV_CREDENTIAL },
 		{ "XDG_DATA_HOME", ENV_CREDENTIAL },
+		/* Whether the log is the journal's (common/log.h). */
+		{ "JOURNAL_STREAM", ENV_GATEWAY },
 		/* Of builds for tests. */
 		{ "ATS_FAULT", ENV_GATEWAY }, { "ASAN_OPTIONS", ENV_GATEWAY },
 		{ "UBSAN_OPTIONS", ENV_GATEWAY }, { "LSAN_OPTIONS", ENV_GATEWAY },

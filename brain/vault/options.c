@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/log.h"
 #include "common/options.h"
 
 static const char usage[] =
@@ -31,7 +32,7 @@ static const char usage[] =
 static void __attribute__((noreturn))
 misused(const char *what)
 {
-	(void)fprintf(stderr, "ats-brain: %s\n%s", what, usage);
+	(void)fprintf(stderr, "%sats-brain: %s\n%s", ats_log_mark(ATS_LOG_ERROR), what, usage);
 	exit(2);
 }
 

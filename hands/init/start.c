@@ -15,7 +15,6 @@
 
 #include "common/child.h"
 #include "common/confine/caps.h"
-#include "common/fault.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "hands/confine/apply.h"
@@ -136,7 +135,7 @@ run_child(const struct start_plan *p)
 	if (place(p, &exe) == 0) {
 		ats_child_restore_signals();
 		(void)syscall(
-		    SYS_execveat, exe, "", p->argv, ats_fault_env(), AT_EMPTY_PATH);
+		    SYS_execveat, exe, "", p->argv, ats_log_env(), AT_EMPTY_PATH);
 	}
 	ats_log(ATS_LOG_ERROR, "a role could not be started", "role=%s errno=%d",
 	    p->argv[1], errno);

@@ -254,6 +254,12 @@ def _():
     tried = r"(?s)%s[^\n]*\n[^\n]*status=2/" % says
     log = m.sh("journalctl -o cat -u ats-brain --since '%s'" % since).stdout
     ats.equal(len(re.findall(tried, log)), 1, log)
+    # By its priority, which none of those that only inform has.
+    log = m.sh("journalctl -o cat -t ats-brain -p err --since '%s'" % since).stdout
+    ats.contains(log, says)
+    ats.missing(log, "level=info")
+    ats.contains(m.sh("journalctl -o cat -t ats-brain -p info --since '%s'" % since).stdout, says)
+    ats.contains(m.sh("journalctl -o cat -t ats-engine -p info").stdout, "ts=")
     ats.equal([show(m, x, "ActiveState") for x in DOORS], ["active", "active"])
     # Who comes now is not left waiting, and is the last.
     ctl(m, "exec --workspace %s -- true" % ONE, code=125)

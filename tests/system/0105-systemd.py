@@ -115,6 +115,98 @@ def _(home):
             s.close()
 
 
+class Journal:
+    """What journald is to a service: the other end of its standard error."""
+
+    def __init__(self):
+        self.ours, self.theirs = socket.socketpair()
+        st = os.fstat(self.theirs.fileno())
+        self.stream = "%d:%d" % (st.st_dev, st.st_ino)
+
+    def lines(self):
+        """All there is, once nobody else holds the other end."""
+        self.theirs.close()
+        self.ours.settimeout(20)
+        with self.ours, self.ours.makefile("rb") as f:
+            return f.read().decode().splitlines()
+
+
+PRIORITY = {"error": "<3>", "warn": "<4>", "info": "<6>", "debug": "<7>"}
+
+
+def check_priorities(lines, *procs):
+    seen = set()
+    for line in lines:
+        m = re.match(r"(<\d>|)ts=\d+\.\d{3} level=(\w+) proc=(\w+) ", line)
+        ats.check(m, line)
+        ats.equal(m[1], PRIORITY[m[2]], line)
+        seen.add(m[3])
+    ats.equal(seen, set(procs))
+
+
+@ats.test("to the journal each line says its priority, whichever process writes it")
+def _(home):
+    j = Journal()
+    token = os.path.join(home.dir, "token")
+    with open(os.open(token, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("0" * 64)
+    home.configure({"log_level": "debug", "http": {
+        "listen": ["unix:" + home.dir + "/http.sock"], "workspace": home.ws,
+        "token_file": token},
+        "gateways": {"say": {"kind": "command", "tools": {"it": {
+            "description": "x", "input": {"type": "object"}, "read_only": True,
+            "argv": ["/bin/sh", "-c", "env; echo words >&2"]}}}}})
+    p = home.popen(ats.program("ats-brain"), "--foreground", stdin=subprocess.DEVNULL,
+                   env=dict(home.env, JOURNAL_STREAM=j.stream), stdout=subprocess.DEVNULL,
+                   stderr=j.theirs)
+    ats.until(lambda: os.path.exists(home.door_path), "brain's door")
+    home.ctl("exec", "--", "true", code=0)
+    ats.missing(home.ctl("gateway", "call", "say__it", "{}", code=0).stdout, b"JOURNAL_STREAM")
+    home.ctl("shutdown", code=0)
+    p.wait(20)
+    check_priorities(j.lines(), "vault", "engine", "http", "gateway")
+    # A sandbox's own log is a file.
+    (log,) = [os.path.join(x, "hands.log") for x, _, y in os.walk(home.state) if "hands.log" in y]
+    with open(log, encoding="utf-8") as f:
+        ats.matches(f.read(), r"\Ats=")
+
+
+@ats.test("hands of a unit say their priority, each role; so does what is misused")
+def _(home):
+    j = Journal()
+    env = dict(home.env, JOURNAL_STREAM=j.stream)
+    path = home.dir + "/h.sock"
+    home.configure({"sandbox": {"url": "unix:" + path}})
+    p = home.popen(ats.program("ats-hands"), "--listen", "unix:" + path, "--workspace", home.ws,
+                   stdin=subprocess.DEVNULL, env=env, stderr=j.theirs)
+    ats.until(lambda: os.path.exists(path), "hands' socket")
+    ats.missing(home.ctl("exec", "--", "env", code=0).stdout, b"JOURNAL_STREAM")
+    home.ctl("shutdown", code=0)
+    (init,) = [x for x, up in ats.parents().items() if up == p.pid]
+
+    def zygotes():
+        return {x for x, up in ats.parents().items() if up == init and "zygote" in ats.cmdline(x)}
+    before = zygotes()
+    os.kill(min(before), signal.SIGKILL)    # init says so before it starts the next one
+    ats.until(lambda: len(zygotes()) == len(before) and zygotes() != before, "another zygote")
+    p.terminate()
+    p.wait(20)
+    check_priorities(j.lines(), "init", "front")
+
+    j = Journal()
+    env = dict(home.env, JOURNAL_STREAM=j.stream)
+    p = subprocess.Popen([ats.program("ats-hands"), "--listen", "unix:" + home.dir + "/h.sock",
+                          "--workspace", home.ws, "--option", "nonsense=1"],
+                         stdin=subprocess.DEVNULL, env=env, stderr=j.theirs)
+    ats.equal(p.wait(20), 2)
+    for words in (["ats-http", "--port", "1"], ["ats-brain", "word"]):
+        subprocess.run([ats.program(words[0]), *words[1:]], stdin=subprocess.DEVNULL, env=env,
+                       stderr=j.theirs, check=False)
+    said = "\n".join(j.lines())
+    for name in ("ats-hands", "ats-brain"):
+        ats.matches(said, r"(?m)^<3>%s: " % name)
+
+
 def stopped(pid):
     with open("/proc/%d/stat" % pid, encoding="ascii") as f:
         return f.read().rpartition(")")[2].split()[0] == "T"

@@ -3,8 +3,12 @@
  * Lines of the log: what a peer says stays within its field. */
 #include "common/log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "common/logfmt.h"
 #include "tests/lib/unit.h"
@@ -237,7 +241,83 @@ START_TEST(log_line_is_one_line_of_logfmt)
 }
 END_TEST
 
+/* What a line of each level begins with on that descriptor, when that stands in the environment. */
+static void
+expect_marks(int to, int from, const char *stream, const char *const marks[4])
+{
+	static const char *const levels[] = { "error", "warn", "info", "debug" };
+	char text[512], begin[64];
+	ssize_t n;
+
+	if (stream != NULL)
+		ck_assert_int_eq(setenv("JOURNAL_STREAM", stream, 1), 0);
+	else
+		ck_assert_int_eq(unsetenv("JOURNAL_STREAM"), 0);
+	ats_log_init("test", ATS_LOG_DEBUG, to);
+	for (int level = ATS_LOG_ERROR; level <= ATS_LOG_DEBUG; level++) {
+		ats_log((enum ats_log_level)level, "x", NULL);
+		n = read(from, text, sizeof(text) - 1);
+		ck_assert_int_gt(n, 0);
+		text[n] = '\0';
+		(void)snprintf(begin, sizeof(begin), "%sts=", marks[level]);
+		ck_assert_int_eq(strncmp(text, begin, strlen(begin)), 0);
+		(void)snprintf(begin, sizeof(begin), " level=%s ", levels[level]);
+		ck_assert_ptr_nonnull(strstr(text, begin));
+	}
+}
+
+/* Whether what an heir of the log gets tells it the same. */
+static bool
+env_has(const char *stream)
+{
+	char want[128];
+
+	(void)snprintf(want, sizeof(want), "JOURNAL_STREAM=%s", stream);
+	for (const char *const *e = ats_log_env(); *e != NULL; e++)
+		if (strcmp(*e, want) == 0)
+			return true;
+	return false;
+}
+
+START_TEST(log_mark_is_the_priority_where_the_journal_reads)
+{
+	static const char *const priorities[] = { "<3>", "<4>", "<6>", "<7>" };
+	static const char *const none[] = { "", "", "", "" };
+	int pair[2], other[2];
+	char is[64], no[80];
+	struct stat st;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(pipe2(other, O_CLOEXEC), 0);
+	ck_assert_int_eq(fstat(pair[1], &st), 0);
+	(void)snprintf(is, sizeof(is), "%llu:%llu", (unsigned long long)st.st_dev,
+	    (unsigned long long)st.st_ino);
+	expect_marks(pair[1], pair[0], is, priorities);
+	ck_assert(env_has(is));
+	/* Inherited, but the log is another file: brain.log, a terminal. */
+	expect_marks(other[1], other[0], is, none);
+	ck_assert(!env_has(is));
+	expect_marks(pair[1], pair[0], NULL, none);
+	expect_marks(pair[1], pair[0], "", none);
+	(void)snprintf(no, sizeof(no), "%s1", is);
+	expect_marks(pair[1], pair[0], no, none);
+	(void)snprintf(no, sizeof(no), "%llu:%llu", (unsigned long long)st.st_dev + 1,
+	    (unsigned long long)st.st_ino);
+	expect_marks(pair[1], pair[0], no, none);
+	/* stderr, for what is no line of the log. */
+	ck_assert_int_eq(setenv("JOURNAL_STREAM", is, 1), 0);
+	ck_assert_str_eq(ats_log_mark(ATS_LOG_ERROR), "");
+	ck_assert_int_eq(dup2(pair[1], STDERR_FILENO), STDERR_FILENO);
+	ck_assert_str_eq(ats_log_mark(ATS_LOG_ERROR), "<3>");
+	for (size_t i = 0; i < 2; i++) {
+		(void)close(pair[i]);
+		(void)close(other[i]);
+	}
+}
+END_TEST
+
 ATS_UNIT_MAIN("log", logfmt_fields_of_plain_words_are_bare, logfmt_fields_that_need_it_are_quoted,
     logfmt_fields_quote_what_is_quoted_once, logfmt_fields_of_a_name_that_is_none,
     logfmt_fields_any_byte_is_read_back, logfmt_fields_without_room_are_left_out_whole,
-    logfmt_quote_fits_any_size, log_line_is_one_line_of_logfmt)
+    logfmt_quote_fits_any_size, log_line_is_one_line_of_logfmt,
+    log_mark_is_the_priority_where_the_journal_reads)
