@@ -90,7 +90,8 @@ start_waiting_bash(struct monitor *m, struct ats_err *err)
 		rc = ats_err_sys(err, "memfd_create");
 	m->in_workspace = chdir(m->z->box->workspace) == 0;
 	if (rc == 0)
-		rc = shell_start_ready(m->z, m->out[1], m->err[1], command[0], m->fields,
+		rc = shell_start_ready(m->z, &(const struct shell_plan){ .out = m->out[1],
+			.apart = m->err[1], .command = command[0], .fields = m->fields },
 		    &m->tree, &m->sockets, &m->shell, err);
 	(void)close(command[0]);
 	return rc;

@@ -238,16 +238,19 @@ shell_start(const struct zygote_child *z, const struct shell_plan *p, struct tre
 }
 
 int
-shell_start_ready(const struct zygote_child *z, int out, int err_fd, int command, int fields,
-    struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err)
+shell_start_ready(const struct zygote_child *z, const struct shell_plan *p, struct tree *tree,
+    struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err)
 {
 	static const char *const argv[] = { "bash", "-c", wrapper, NULL };
 	static struct shell_env env;
-	struct shell_plan p = { .argv = argv, .env = env.v, .in = -1, .out = out, .err = out,
-		.command = command, .fields = fields, .apart = err_fd, .tty = -1 };
+	struct shell_plan full = *p;
 
+	full.argv = argv;
+	full.env = env.v;
+	full.in = full.tty = -1;
+	full.err = full.out;
 	shell_env_make(&env, z->box, z->box->workspace, z->env, z->nenv);
-	return shell_start(z, &p, tree, sockets, ret_pid, err);
+	return shell_start(z, &full, tree, sockets, ret_pid, err);
 }
 
 void

@@ -32,11 +32,11 @@ struct shell_plan {
 ATS_NODISCARD int shell_start(const struct zygote_child *z, const struct shell_plan *p,
     struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err);
 
-/* The waiting bash, in the monitor's working directory, its stderr where its stdout goes. command:
- * read end of the pipe that will bring a NUL when its fields are in the file. */
-ATS_NODISCARD int shell_start_ready(const struct zygote_child *z, int out, int err_fd,
-    int command, int fields, struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid,
-    struct ats_err *err);
+/* The waiting bash, in the monitor's working directory, its stderr where its stdout goes. Of p it
+ * takes out, fields, apart and command: the read end of the pipe that will bring a NUL when its
+ * fields are in the file. */
+ATS_NODISCARD int shell_start_ready(const struct zygote_child *z, const struct shell_plan *p,
+    struct tree *tree, struct own_sockets *sockets, pid_t *ret_pid, struct ats_err *err);
 
 /* Environment: ours, then the job's strings, which win. Returns the number, at most max -
  * 1, NULL-terminated; store holds the strings that depend on the box. */
