@@ -162,11 +162,10 @@ approvals_take(struct approvals *a, struct approval *p)
 }
 
 int
-approvals_approve(struct approvals *a, const char *id, const char *shown_sha256,
-    struct grants *g, int64_t grant_until_ms, int64_t now_ms, struct approval **ret,
-    uint64_t *ret_grant, struct ats_err *err)
+approvals_approve(struct approvals *a, const struct approval_yes *yes, struct grants *g,
+    struct approval **ret, uint64_t *ret_grant, struct ats_err *err)
 {
-	struct approval *p = approvals_find(a, id);
+	struct approval *p = approvals_find(a, yes->id);
 	struct grant_key key;
 	int rc;
 
@@ -174,14 +173,14 @@ approvals_approve(struct approvals *a, const char *id, const char *shown_sha256,
 		return ats_err_set(err, ATS_E_UNKNOWN_ID,
 		    "nothing waits for this approval: it was answered, its time is over, or its "
 		    "caller does not wait any more");
-	if (now_ms >= p->expires_ms)
+	if (yes->now_ms >= p->expires_ms)
 		return ats_err_set(err, ATS_E_TIMEOUT,
 		    "the time for this approval is over; the call was not run");
-	if (strcmp(p->sha256, shown_sha256) != 0)
+	if (strcmp(p->sha256, yes->shown_sha256) != 0)
 		return ats_err_set(err, ATS_E_CHANGED,
 		    "what was shown is not what this call would do; look at it again");
 	key = (struct grant_key){ p->tool, p->sha256, p->session, p->epoch };
-	rc = grants_make(g, &key, grant_until_ms, now_ms, ret_grant);
+	rc = grants_make(g, &key, yes->grant_until_ms, yes->now_ms, ret_grant);
 	if (rc < 0)
 		return ats_err_set(err, -rc, "the approval cannot be kept: %s; try again",
 		    ats_err_text(rc));

@@ -44,14 +44,17 @@ struct approval *approvals_find_call(const struct approvals *a, uint64_t call);
 /* In the order in which they were asked: for (pos = 0; (p = approvals_each(a, &pos)); ). */
 struct approval *approvals_each(const struct approvals *a, size_t *pos);
 size_t approvals_count(const struct approvals *a);
-/* A person said yes to what has this SHA-256. Makes the grant, until grant_until_ms, and takes
- * the approval out: owned in *ret (approval_free), so that the caller can go on with the call;
+struct approval_yes {			/* what a person has said; all borrowed */
+	const char *id, *shown_sha256;	/* of which approval, and of the arguments that he saw */
+	int64_t now_ms, grant_until_ms;
+};
+/* Makes the grant in g, until yes->grant_until_ms, and takes the approval out: owned in *ret
+ * (approval_free), so that the caller can go on with the call;
  * *ret_grant as grants_make. -ATS_E_UNKNOWN_ID: nobody waits; -ATS_E_CHANGED: something else was
  * shown; -ATS_E_TIMEOUT: too late, and it waits to be expired; others as grants_make. err has a
  * text for the person. Nothing is changed on failure. */
-ATS_NODISCARD int approvals_approve(struct approvals *a, const char *id, const char *shown_sha256,
-    struct grants *g, int64_t grant_until_ms, int64_t now_ms, struct approval **ret,
-    uint64_t *ret_grant, struct ats_err *err);
+ATS_NODISCARD int approvals_approve(struct approvals *a, const struct approval_yes *yes,
+    struct grants *g, struct approval **ret, uint64_t *ret_grant, struct ats_err *err);
 /* Denied, or its caller is gone: out of the table, and owned by the caller. */
 void approvals_take(struct approvals *a, struct approval *p);
 void approval_free(struct approval *p);

@@ -175,8 +175,9 @@ approve_yes(struct vault *v, uint64_t uid, const char *id, const char *sha256, c
 	if (rc == 0 && find(v, uid, id, err) == NULL)
 		rc = -ATS_E_UNKNOWN_ID;
 	if (rc == 0)
-		rc = approvals_approve(d->approvals, id, sha256, d->grants, now + GRANT_MS, now, &p,
-		    &nr, err);
+		rc = approvals_approve(d->approvals, &(const struct approval_yes){ .id = id,
+			.shown_sha256 = sha256, .now_ms = now,
+			.grant_until_ms = now + GRANT_MS }, d->grants, &p, &nr, err);
 	if (rc < 0)
 		return rc;
 	a = p->owner;

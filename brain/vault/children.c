@@ -249,19 +249,28 @@ add_options(const char **argv, size_t *n, char *options, struct ats_err *err)
 	return 0;
 }
 
+struct hands {				/* that is to be started; all borrowed */
+	const char *id, *workspace, *dir, *options;
+	int log_fd, link_fd, listen_fd;
+};
+
 static int
-exec_hands(struct children *k, const char *id, const char *workspace, const char *dir,
-    char *options, const int fds_from[3], pid_t *ret_pid, struct ats_err *err)
+exec_hands(struct children *k, const struct hands *h, pid_t *ret_pid, struct ats_err *err)
 {
 	const char *argv[ARGS_MAX] = { "ats-hands", "--link-fd", "3", "--listen-fd", "4",
-		"--workspace", workspace, "--state-dir", dir, "--sandbox", id };
-	const struct ats_child_fd fds[] = { { fds_from[0], 2 }, { fds_from[1], 3 },
-		{ fds_from[2], 4 } };
+		"--workspace", h->workspace, "--state-dir", h->dir, "--sandbox", h->id };
+	const struct ats_child_fd fds[] = { { h->log_fd, 2 }, { h->link_fd, 3 },
+		{ h->listen_fd, 4 } };
 	struct ats_child what = { .argv = argv, .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	char *options = strdup(h->options);
 	size_t n = 11;
-	int rc = add_options(argv, &n, options, err);
+	int rc = options == NULL ? ats_err_set(err, ATS_E_NOMEM, "out of memory") :
+	    add_options(argv, &n, options, err);
 
-	return rc < 0 ? rc : children_start_own(k, id, &what, "ats-hands", ret_pid, err);
+	if (rc == 0)
+		rc = children_start_own(k, h->id, &what, "ats-hands", ret_pid, err);
+	free(options);
+	return rc;
 }
 
 int
@@ -269,7 +278,7 @@ children_start_hands(struct children *k, const char *id, const char *workspace,
     const char *options, pid_t *ret_pid, int *ret_link, struct ats_err *err)
 {
 	int pair[2] = { -1, -1 }, listen_fd ATS_CLEANUP_FD = -1, log_fd ATS_CLEANUP_FD = -1;
-	char dir[PATH_SIZE], path[PATH_SIZE], *copy;
+	char dir[PATH_SIZE], path[PATH_SIZE];
 	int rc;
 
 	if (!ats_id_valid(id) || workspace[0] != '/')
@@ -288,13 +297,9 @@ children_start_hands(struct children *k, const char *id, const char *workspace,
 	if (rc < 0)
 		return rc;
 	ats_fd_widen(pair[1]);
-	copy = strdup(options);
-	if (copy == NULL)
-		rc = ats_err_set(err, ATS_E_NOMEM, "out of memory");
-	else
-		rc = exec_hands(k, id, workspace, dir, copy,
-		    (const int[3]){ log_fd, pair[1], listen_fd }, ret_pid, err);
-	free(copy);
+	rc = exec_hands(k, &(const struct hands){ .id = id, .workspace = workspace, .dir = dir,
+		.options = options, .log_fd = log_fd, .link_fd = pair[1],
+		.listen_fd = listen_fd }, ret_pid, err);
 	(void)close(pair[1]);
 	if (rc < 0) {
 		(void)close(pair[0]);
@@ -329,11 +334,11 @@ command_log(struct children *k, const char *box, int *ret_fd, struct ats_err *er
 }
 
 int
-children_start_command(struct children *k, const char *name, const char *box,
-    const char *const *argv, bool leaves, pid_t *ret_pid, int *ret_link, struct ats_err *err)
+children_start_command(struct children *k, const struct child_command *what, pid_t *ret_pid,
+    int *ret_link, struct ats_err *err)
 {
 	int pair[2] = { -1, -1 }, log_fd ATS_CLEANUP_FD = -1;
-	int rc = command_log(k, box, &log_fd, err);
+	int rc = command_log(k, what->box, &log_fd, err);
 
 	if (rc == 0 && ats_fd_socketpair(SOCK_STREAM, pair) < 0)
 		rc = ats_err_sys(err, "socketpair");
@@ -341,9 +346,9 @@ children_start_command(struct children *k, const char *name, const char *box,
 		return rc;
 	ats_fd_widen(pair[1]);
 	const struct ats_child_fd fds[] = { { pair[1], 0 }, { pair[1], 1 }, { log_fd, 2 } };
-	struct ats_child what = { .path = argv[0], .argv = argv, .env = children_env(ENV_COMMAND),
-		.fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
-	rc = children_start(k, name, &what, true, leaves, ret_pid, err);
+	struct ats_child child = { .path = what->argv[0], .argv = what->argv,
+		.env = children_env(ENV_COMMAND), .fds = fds, .nfds = ATS_ARRAY_LEN(fds) };
+	rc = children_start(k, what->id, &child, true, what->leaves, ret_pid, err);
 	(void)close(pair[1]);
 	if (rc < 0)
 		(void)close(pair[0]);

@@ -35,6 +35,12 @@ struct child {
 	int dial;			/* where a dialer leaves its result (dialer.h); else -1 */
 	struct child *next;
 };
+struct child_command {			/* of the user's; all borrowed */
+	const char *id;			/* of the child */
+	const char *box;		/* whose log its stderr is; NULL: brain's */
+	const char *const *argv;
+	bool leaves;			/* as in struct child */
+};
 struct children {
 	const struct ats_places *places;
 	struct child *first;
@@ -59,12 +65,10 @@ ATS_NODISCARD int children_start_engine(struct children *k, int door_fd, int vau
 ATS_NODISCARD int children_start_hands(struct children *k, const char *id,
     const char *workspace, const char *options, pid_t *ret_pid, int *ret_link,
     struct ats_err *err);
-/* argv is run as it is, in a session of its own, with a clean environment, as the child name. Its
- * stdin and stdout are the link, stderr is the log of the sandbox box, or for NULL brain's;
- * *ret_link is brain's end, owned. leaves: see struct child. */
-ATS_NODISCARD int children_start_command(struct children *k, const char *name,
-    const char *box, const char *const *argv, bool leaves, pid_t *ret_pid, int *ret_link,
-    struct ats_err *err);
+/* Runs it as it is, in a session of its own, with a clean environment. Its stdin and stdout are the
+ * link; *ret_link is brain's end, owned. */
+ATS_NODISCARD int children_start_command(struct children *k, const struct child_command *what,
+    pid_t *ret_pid, int *ret_link, struct ats_err *err);
 /* Credentials and gateways: what is run is the configuration's. stderr is brain's log; vault_fd
  * is the descriptor 3 of ats-gateway, out_fd where the command prints. */
 ATS_NODISCARD int children_start_gateway(struct children *k, const struct gateway_source *g,

@@ -97,11 +97,12 @@ start_command(const struct config *conf, struct children *k, const char *id, pid
     int *ret_link, struct ats_err *err)
 {
 	const struct ats_conf_strv *argv = config_command(conf, conf->provider_at);
+	struct child_command what = { .id = id, .box = id };
 
 	if (argv == NULL)
 		return ats_err_set(err, ATS_E_INVAL, "sandbox.url names no command");
-	return children_start_command(k, id, id, (const char *const *)(uintptr_t)argv->v, false,
-	    ret_pid, ret_link, err);
+	what.argv = (const char *const *)(uintptr_t)argv->v;
+	return children_start_command(k, &what, ret_pid, ret_link, err);
 }
 
 int
@@ -127,16 +128,16 @@ remote_start(const struct config *conf, struct children *k, const char *id, cons
 }
 
 int
-remote_script(const struct config *conf, struct children *k, const char *box, uint64_t number,
-    uint64_t step, pid_t *ret_pid, int *ret_link, struct ats_err *err)
+remote_script(const struct config *conf, const char *box, uint64_t step,
+    struct child_command *ret, struct ats_err *err)
 {
 	const struct ats_conf_strv *argv = config_script(conf, step);
-	char name[sizeof(((struct child *)0)->id)];
 
 	if (argv == NULL)
 		return ats_err_set(err, ATS_E_NOENT, "no command for this step");
-	(void)snprintf(name, sizeof(name), CHILD_SCRIPT "%llu", (unsigned long long)number);
 	/* What is destroyed may be of a sandbox that is no more, with its log. */
-	return children_start_command(k, name, step == SCRIPT_DESTROY ? NULL : box,
-	    (const char *const *)(uintptr_t)argv->v, step == SCRIPT_BUILD, ret_pid, ret_link, err);
+	ret->box = step == SCRIPT_DESTROY ? NULL : box;
+	ret->argv = (const char *const *)(uintptr_t)argv->v;
+	ret->leaves = step == SCRIPT_BUILD;
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A link to a hands that was started elsewhere: connected to, here
- * or over a network, or reached by a command. */
+ * A link to a hands that was started elsewhere: connected to, here or over a network, or reached
+ * by a command. */
 #ifndef ATS_VAULT_REMOTE_H
 #define ATS_VAULT_REMOTE_H
 
@@ -13,9 +13,9 @@
  * waits. */
 ATS_NODISCARD int remote_start(const struct config *conf, struct children *k, const char *id,
     const char *url, pid_t *ret_pid, int *ret_link, struct ats_err *err);
-/* Starts the script of the step as the child script-NUMBER. -ATS_E_NOENT when the user has none
- * for it; *ret_link is owned. */
-ATS_NODISCARD int remote_script(const struct config *conf, struct children *k, const char *box,
-    uint64_t number, uint64_t step, pid_t *ret_pid, int *ret_link, struct ats_err *err);
+/* The user's script for the step, all of it but its id; argv is of conf, box is kept.
+ * -ATS_E_NOENT when there is none. */
+ATS_NODISCARD int remote_script(const struct config *conf, const char *box, uint64_t step,
+    struct child_command *ret, struct ats_err *err);
 
 #endif

@@ -120,11 +120,14 @@ start_script(struct spawner *s, struct ats_ipc_msg *m)
 	struct ats_err err = { 0 };
 	int link ATS_CLEANUP_FD = -1, rc = check_uid(s, true, m->u[1], &err);
 	char name[CHILD_ID_MAX];
+	struct child_command what = { .id = name };
 	pid_t pid = 0;
 
-	if (rc == 0)
-		rc = remote_script(s->conf, &s->kids, m->s[0], m->u[2], m->u[3], &pid, &link, &err);
 	(void)snprintf(name, sizeof(name), CHILD_SCRIPT "%llu", (unsigned long long)m->u[2]);
+	if (rc == 0)
+		rc = remote_script(s->conf, m->s[0], m->u[3], &what, &err);
+	if (rc == 0)
+		rc = children_start_command(&s->kids, &what, &pid, &link, &err);
 	answer(s, m->seq, name, rc < 0 ? 0 : pid, &err, link);
 }
 

@@ -84,6 +84,14 @@ add(struct approvals *a, uint64_t call, int64_t expires)
 	return p;
 }
 
+static int
+say_yes(struct approvals *a, const char *id, const char *sha256, int64_t now_ms, struct grants *g,
+    struct approval **ret, uint64_t *ret_grant)
+{
+	return approvals_approve(a, &(const struct approval_yes){ .id = id, .shown_sha256 = sha256,
+		.now_ms = now_ms, .grant_until_ms = now_ms + 50 }, g, ret, ret_grant, NULL);
+}
+
 START_TEST(approval_makes_one_grant_for_its_call)
 {
 	struct approvals *a = approvals_new(2);
@@ -100,21 +108,21 @@ START_TEST(approval_makes_one_grant_for_its_call)
 	ck_assert_ptr_eq(approvals_find_call(a, 5), p);
 	(void)snprintf(id, sizeof(id), "%s", p->id);
 	/* shown was something else, or nothing is known of it: nothing changes */
-	ck_assert_int_eq(approvals_approve(a, id, sha_b, g, 50, 2, &got, &nr, &err),
+	ck_assert_int_eq(say_yes(a, id, sha_b, 2, g, &got, &nr),
 	    -ATS_E_CHANGED);
-	ck_assert_int_eq(approvals_approve(a, id, "", g, 50, 2, &got, &nr, &err), -ATS_E_CHANGED);
-	ck_assert_int_eq(approvals_approve(a, "a-000000000000", sha_a, g, 50, 2, &got, &nr, &err),
+	ck_assert_int_eq(say_yes(a, id, "", 2, g, &got, &nr), -ATS_E_CHANGED);
+	ck_assert_int_eq(say_yes(a, "a-000000000000", sha_a, 2, g, &got, &nr),
 	    -ATS_E_UNKNOWN_ID);
 	ck_assert_uint_eq(grants_count(g), 0);
 	ck_assert_ptr_null(got);
-	ck_assert_int_eq(approvals_approve(a, id, sha_a, g, 50, 2, &got, &nr, &err), 0);
+	ck_assert_int_eq(say_yes(a, id, sha_a, 2, g, &got, &nr), 0);
 	ck_assert_ptr_eq(got, p);
 	ck_assert_uint_eq(approvals_count(a), 0);
 	ck_assert_int_eq(grants_consume(g, &key, 3, &used), 0);
 	ck_assert_uint_eq(used, nr);
 	/* once */
 	approval_free(got);
-	ck_assert_int_eq(approvals_approve(a, id, sha_a, g, 50, 2, &got, &nr, &err),
+	ck_assert_int_eq(say_yes(a, id, sha_a, 2, g, &got, &nr),
 	    -ATS_E_UNKNOWN_ID);
 	ck_assert_int_eq(grants_consume(g, &key, 3, &used), -ATS_E_DENIED);
 	approvals_free(a);
@@ -129,9 +137,9 @@ START_TEST(approval_over_time_or_without_room_is_not_given)
 	struct approval *p = add(a, 5, 100), *got = NULL;
 	uint64_t nr = 0;
 
-	ck_assert_int_eq(approvals_approve(a, p->id, sha_a, g, 200, 100, &got, &nr, &err),
+	ck_assert_int_eq(say_yes(a, p->id, sha_a, 100, g, &got, &nr),
 	    -ATS_E_TIMEOUT);
-	ck_assert_int_eq(approvals_approve(a, p->id, sha_a, g, 200, 99, &got, &nr, &err),
+	ck_assert_int_eq(say_yes(a, p->id, sha_a, 99, g, &got, &nr),
 	    -ATS_E_FULL);
 	ck_assert_ptr_eq(approvals_find_call(a, 5), p);		/* it still waits */
 	ck_assert_int_eq(approvals_next_ms(a), 100);
