@@ -46,7 +46,7 @@ dump_commands(void)
 	dump_head("Commands of atsctl", "brain/ctl/commands.def",
 	    "`atsctl [--socket PATH] [--json] [--no-start] COMMAND`.");
 	printf("\n| command | meaning |\n|---|---|\n");
-#define COMMAND(ident, name, wrong_usage, usage, doc)                                    \
+#define COMMAND(ident, name, wrong_usage, least, most, usage, doc)                       \
 	printf("| `%s", name);                                                           \
 	printf(usage[0] != '\0' ? " " : "");                                             \
 	dump_cell(usage);                                                                \

@@ -209,7 +209,7 @@ cmd_approvals(struct ctl *c, int argc, char **argv)
 	struct ats_err err = { 0 };
 	int code, rc;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	l.json = c->json;
 	out_table_init(&l.table, ATS_ARRAY_LEN(head));

@@ -184,7 +184,7 @@ cmd_approve(struct ctl *c, int argc, char **argv)
 	struct ats_err err = { 0 };
 	int code, rc;
 
-	if (ctl_args(c, NULL, 0, false, 1, 1, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	p.id = argv[1];
 	if (!ats_id_valid(p.id))

@@ -236,7 +236,7 @@ cmd_audit(struct ctl *c, int argc, char **argv)
 	uint64_t ago;
 	int code;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	if (since != NULL && parse_since(since, &ago) < 0)
 		return ctl_fail(CTL_USAGE, "audit: --since %s: not a time; use 10m, 1h, 7d", since);

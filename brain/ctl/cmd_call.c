@@ -16,7 +16,7 @@ cmd_call(struct ctl *c, int argc, char **argv)
 	};
 	int code;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 2, 2, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	return calling_run(c, &a, argv[1], argv[2]);
 }

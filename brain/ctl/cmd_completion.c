@@ -147,7 +147,7 @@ cmd_completion(struct ctl *c, int argc, char **argv)
 {
 	int code;
 
-	if (ctl_args(c, NULL, 0, false, 1, 1, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	if (strcmp(argv[1], "bash") == 0) {
 		print_bash();

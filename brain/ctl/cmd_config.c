@@ -75,7 +75,7 @@ int
 cmd_config(struct ctl *c, int argc, char **argv)
 {
 	char cwd[ATS_PATH_MAX], file[ATS_PATH_MAX];
-	int code, n = ctl_args(c, NULL, 0, false, 1, 2, argc, argv, &code);
+	int code, n = ctl_args(c, NULL, 0, argc, argv, &code);
 
 	if (n < 0)
 		return code;

@@ -129,7 +129,7 @@ run(struct ctl *c, bool tests, const char *name)
 int
 cmd_credential(struct ctl *c, int argc, char **argv)
 {
-	int code, n = ctl_args(c, NULL, 0, false, 1, 2, argc, argv, &code);
+	int code, n = ctl_args(c, NULL, 0, argc, argv, &code);
 
 	if (n < 0)
 		return code;

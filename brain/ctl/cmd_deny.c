@@ -45,7 +45,7 @@ cmd_deny(struct ctl *c, int argc, char **argv)
 	const struct ctl_opt opts[] = { { "reason", 'r', CTL_OPT_STR, &reason } };
 	int code;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 1, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	if (strlen(reason) > REASON_MAX || !ats_utf8_valid(reason, strlen(reason)))
 		return ctl_fail(CTL_USAGE, "deny: --reason: UTF-8 of at most %u bytes", REASON_MAX);

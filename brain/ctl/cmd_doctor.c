@@ -283,7 +283,7 @@ cmd_doctor(struct ctl *c, int argc, char **argv)
 	struct ats_buf out, text;
 	int code;
 
-	if (ctl_args(c, NULL, 0, false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	ats_buf_init(&out, TEXT_MAX);
 	ats_buf_init(&text, TEXT_MAX / 2);

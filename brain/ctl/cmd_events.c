@@ -220,7 +220,7 @@ cmd_events(struct ctl *c, int argc, char **argv)
 	struct ats_err err = { 0 };
 	int code, rc;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	if (f.after_text != NULL && !read_seq(f.after_text, &f.after)) {
 		(void)ats_err_set(&err, ATS_E_INVAL, "--after: expected the seq of an event, as "

@@ -351,7 +351,7 @@ cmd_exec(struct ctl *c, int argc, char **argv)
 	char key[32];
 	int code, n;
 
-	n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), true, 1, -1, argc, argv, &code);
+	n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code);
 	if (n < 0)
 		return code;
 	(void)snprintf(key, sizeof(key), "cli:%lu", (unsigned long)geteuid());

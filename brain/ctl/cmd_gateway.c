@@ -42,7 +42,7 @@ cmd_gateway(struct ctl *c, int argc, char **argv)
 		{ "workspace", 'w', CTL_OPT_STR, &a.ask.workspace },
 		{ "timeout", 0, CTL_OPT_MS, &a.timeout_ms },
 	};
-	int code, n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 3, argc, argv, &code);
+	int code, n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code);
 
 	if (n < 0)
 		return code;

@@ -8,7 +8,7 @@ cmd_inspect(struct ctl *c, int argc, char **argv)
 {
 	int code;
 
-	if (ctl_args(c, NULL, 0, false, 1, 1, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	return query(c, "ats/inspect", argv[1], NULL);
 }

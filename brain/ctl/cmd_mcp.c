@@ -188,7 +188,7 @@ cmd_mcp(struct ctl *c, int argc, char **argv)
 	char key[64];
 	int code;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	parent_key(key, sizeof(key));
 	r.ask.key = key;

@@ -317,7 +317,7 @@ cmd_relay(struct ctl *c, int argc, char **argv)
 	uid_t uid = (uid_t)-1;
 	int code, rc;
 
-	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 1, argc, argv, &code) < 0)
+	if (ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code) < 0)
 		return code;
 	if (parse_uid(owner, &uid) < 0)
 		return ctl_fail_code(

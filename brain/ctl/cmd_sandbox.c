@@ -78,7 +78,7 @@ cmd_sandbox(struct ctl *c, int argc, char **argv)
 	bool rotate = false;
 	const struct ctl_opt opts[] = { { "workspace", 'w', CTL_OPT_STR, &workspace },
 		{ "rotate", 0, CTL_OPT_FLAG, &rotate } };
-	int code, n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 2, argc, argv, &code);
+	int code, n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code);
 
 	if (n < 0)
 		return code;

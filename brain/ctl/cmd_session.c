@@ -102,7 +102,7 @@ cmd_session(struct ctl *c, int argc, char **argv)
 	const struct ctl_opt opts[] = { { "workspace", 'w', CTL_OPT_STR, &workspace } };
 	int code, n;
 
-	n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), false, 1, 2, argc, argv, &code);
+	n = ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, argv, &code);
 	if (n < 0)
 		return code;
 	verb = argv[1];

@@ -16,7 +16,7 @@ cmd_shutdown(struct ctl *c, int argc, char **argv)
 	static struct ats_ipc_msg m;	/* 64 KiB */
 	int code, rc;
 
-	if (ctl_args(c, NULL, 0, false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	rc = brain_connect(c, false, &fd, &err);
 	if (rc == -ATS_E_NOENT) {

@@ -126,7 +126,7 @@ cmd_status(struct ctl *c, int argc, char **argv)
 	static struct ats_ipc_msg m;	/* 64 KiB */
 	int code, rc;
 
-	if (ctl_args(c, NULL, 0, false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	m.nfds = 0;
 	rc = health_ask(c, &m, &d, &status, &err);

@@ -175,7 +175,7 @@ cmd_top(struct ctl *c, int argc, char **argv)
 {
 	int code;
 
-	if (ctl_args(c, NULL, 0, false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	if (c->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !enter_screen())
 		return once(c);

@@ -8,7 +8,7 @@ cmd_version(struct ctl *c, int argc, char **argv)
 {
 	int code;
 
-	if (ctl_args(c, NULL, 0, false, 0, 0, argc, argv, &code) < 0)
+	if (ctl_args(c, NULL, 0, argc, argv, &code) < 0)
 		return code;
 	if (c->json)
 		(void)printf("{\"version\":\"%s\"}\n", ATS_VERSION);

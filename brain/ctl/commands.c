@@ -8,8 +8,8 @@
 #include "brain/ctl/ctl.h"
 
 const struct ctl_command ctl_commands[] = {
-#define COMMAND(ident, name, usage_exit, usage, doc)                                     \
-	{ (name), (usage_exit), (usage), (doc), cmd_##ident },
+#define COMMAND(ident, name, usage_exit, least, most, usage, doc)                        \
+	{ (name), (usage_exit), (least), (most), (usage), (doc), cmd_##ident },
 #include "brain/ctl/commands.def"
 #undef COMMAND
 };

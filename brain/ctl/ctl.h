@@ -18,9 +18,11 @@ enum ctl_exit {
 
 struct ctl;
 
+#define CTL_ANY (-1)	/* words: no end of them, and the first ends the options */
 struct ctl_command {
 	const char *name;
 	int usage_exit;
+	int least, most;	/* words besides options */
 	const char *usage, *doc;
 	int (*run)(struct ctl *c, int argc, char **argv);
 };
@@ -44,7 +46,7 @@ ATS_NODISCARD int ctl_find_places(struct ctl *c, struct ats_err *err);
 void ctl_help(FILE *to);
 const struct ctl_command *ctl_find_command(const char *name); /* NULL if there is none */
 
-#define COMMAND(ident, name, usage_exit, usage, doc)                                     \
+#define COMMAND(ident, name, usage_exit, least, most, usage, doc)                        \
 	int cmd_##ident(struct ctl *c, int argc, char **argv);
 #include "brain/ctl/commands.def"
 #undef COMMAND
@@ -71,12 +73,11 @@ struct ctl_opt {
 	enum ctl_opt_type type;
 	void *to; /* bool, const char * (into argv), uint64_t milliseconds */
 };
-/* Parses argv[1..argc); --json, --no-start, --help are understood everywhere. Moves the
- * positional arguments to argv[1..] and returns how many there are (min <= n <= max; max
- * < 0: any), or -1 with *ret_exit set: help or an error was printed. stop_early: the
- * first positional ends the options. */
-int ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, bool stop_early,
-    int min, int max, int argc, char **argv, int *ret_exit);
+/* Parses argv[1..argc) for c->command; --json, --no-start, --help are understood everywhere. Moves
+ * the words besides options to argv[1..] and returns how many there are, as many as the command
+ * takes, or -1 with *ret_exit set: help or an error was printed. */
+int ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, int argc, char **argv,
+    int *ret_exit);
 /* "250ms", "10s", "2m", "1.5h", "90" (seconds): 1 ms to 24 h. -ATS_E_INVAL. */
 ATS_NODISCARD int ctl_parse_ms(const char *s, uint64_t *ret_ms);
 /* The n-th fixed word or option ("--x") of a usage text for completion; false at the end.

@@ -211,9 +211,10 @@ usage_error(const struct ctl *c, const char *why, int *ret_exit)
 }
 
 int
-ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, bool stop_early,
-    int min, int max, int argc, char **argv, int *ret_exit)
+ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, int argc, char **argv,
+    int *ret_exit)
 {
+	bool any = c->command->most == CTL_ANY;
 	bool help = false, end = false;
 	const struct ctl_opt always[] = {
 		{ "json", 0, CTL_OPT_FLAG, &c->json },
@@ -233,7 +234,7 @@ ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, bool stop_earl
 			end = true;
 		} else if (end || !is_option(arg)) {
 			argv[++n] = argv[i];
-			end = end || stop_early;
+			end = end || any;
 		} else if (find(always, ATS_ARRAY_LEN(always), arg, len) != NULL) {
 			words = take(always, ATS_ARRAY_LEN(always), argc, argv, i, &err);
 		} else {
@@ -252,9 +253,9 @@ ctl_args(struct ctl *c, const struct ctl_opt *opts, size_t nopts, bool stop_earl
 		*ret_exit = CTL_OK;
 		return -1;
 	}
-	if (n < min)
+	if (n < c->command->least)
 		return usage_error(c, "an argument is missing", ret_exit);
-	if (max >= 0 && n > max)
+	if (!any && n > c->command->most)
 		return usage_error(c, "too many arguments", ret_exit);
 	return n;
 }

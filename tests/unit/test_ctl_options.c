@@ -45,12 +45,15 @@ args(struct given *g, struct ctl *c, bool early, int argc, const char *const *ar
 		{ "tty", 't', CTL_OPT_FLAG, &g->tty },
 		{ "timeout", 0, CTL_OPT_MS, &g->ms },
 	};
+	static struct ctl_command exec;
 
+	exec = *ctl_find_command("exec");
+	exec.most = early ? CTL_ANY : 3;
 	memset(g, 0, sizeof(*g));
-	c->command = ctl_find_command("exec");
+	c->command = &exec;
 	for (int i = 0; i < argc; i++)
 		ret_rest[i] = (char *)(uintptr_t)argv[i];
-	return ctl_args(c, opts, ATS_ARRAY_LEN(opts), early, 1, 3, argc, ret_rest, ret_exit);
+	return ctl_args(c, opts, ATS_ARRAY_LEN(opts), argc, ret_rest, ret_exit);
 }
 
 START_TEST(args_takes_options_anywhere_unless_early)
