@@ -124,7 +124,7 @@ FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o
 MATCH := glob glob_braces glob_name glob_seq ignore gitrepo gitconfig literal regex regex_syntax regex_escape regex_class regex_words regex_tail walk walk_dir types filter \
 	search search_show report report_write
 MATCH_O := $(MATCH:%=hands/match/%.o) hands/tools/grep.o hands/tools/glob.o
-FRONT := front front_options keys link link_frames link_peer link_prove link_accept calls calls_frames pool pool_zygote worker_io tool_call \
+FRONT := front front_options keys link link_frames link_peer link_prove link_accept calls calls_frames call_answer pool pool_zygote worker_io tool_call \
 	render render_answer data shell shell_pipe capture outcome spill spill_store bash bash_text bash_image bash_notes bash_move \
 	exec exec_out exec_stdin exec_move background background_ask background_text background_move bash_output kill_shell \
 	task_output task_stop hook report record upgrade takeover calls_move shell_move spill_move gateway gateway_peer delivery
