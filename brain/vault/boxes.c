@@ -3,6 +3,8 @@
  * Sandboxes as the vault sees them: asked for by the engine, started and ended by the
  * spawner. Runs in the vault. The engine names an id and nothing else; workspace, uid and
  * options come from the registered session and the configuration. */
+#include "brain/vault/boxes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "brain/vault/children.h"
+#include "brain/vault/links.h"
 #include "brain/vault/provider.h"
 #include "brain/vault/toolchains.h"
 #include "brain/vault/vault.h"

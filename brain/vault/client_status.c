@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brain/vault/boxes.h"
 #include "brain/vault/client.h"
 #include "brain/vault/credentials.h"
 #include "brain/vault/decide.h"

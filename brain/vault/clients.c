@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "brain/vault/boxes.h"
 #include "brain/vault/client.h"
 #include "brain/vault/decide.h"
+#include "brain/vault/links.h"
 #include "brain/vault/vault.h"
 #include "common/acceptor.h"
 #include "common/fault.h"

@@ -10,8 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "brain/vault/boxes.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/hooks.h"
+#include "brain/vault/links.h"
+#include "brain/vault/scripts.h"
 #include "brain/vault/vault.h"
 #include "common/clock.h"
 #include "common/fd.h"

@@ -8,8 +8,12 @@
  * was all; a new engine is simply owed everything again. */
 #include <event2/event.h>
 
+#include "brain/vault/boxes.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/hooks.h"
+#include "brain/vault/links.h"
+#include "brain/vault/scripts.h"
 #include "brain/vault/vault.h"
 #include "proto/brain.h"
 

@@ -4,6 +4,8 @@
  * session, the spawner starts it, and its descriptors pass through here unread. Runs in the vault.
  * The engine chooses what a hook reads, no program, no argument and no workspace but those that a
  * user has registered; how many run is bounded. */
+#include "brain/vault/hooks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
  * Links over a network as the vault sees them: which keys count, where hands come in, whose
  * TLS key is taken. Runs in the vault; the engine is told the keys of sandboxes that it has,
  * never what they follow from. */
+#include "brain/vault/links.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
  * the spawner starts what the configuration has for it, and the descriptor of its stdin and
  * stdout passes through here unread. Runs in the vault. The engine chooses the sandbox, the
  * step and what the script reads, no program and no argument; how many run is bounded. */
+#include "brain/vault/scripts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,10 +13,14 @@
 #include <unistd.h>
 
 #include "brain/vault/audit.h"
+#include "brain/vault/boxes.h"
 #include "brain/vault/credentials.h"
 #include "brain/vault/decide.h"
 #include "brain/vault/gateway.h"
+#include "brain/vault/hooks.h"
 #include "brain/vault/http.h"
+#include "brain/vault/links.h"
+#include "brain/vault/scripts.h"
 #include "common/acceptor.h"
 #include "common/clock.h"
 #include "common/fault.h"

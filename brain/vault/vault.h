@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The vault: registrations, and the supervision of engine and sandboxes. What its files
- * share: vault.c (life), engine.c (the engine's side), boxes.c (sandboxes and the spawner),
- * scripts.c (scripts that make sandboxes), clients.c (vault.sock); gateway.h and decide.h have
- * the gateways and their calls. It parses no byte but typed messages, and the JSON of calls'
- * arguments and of tools. */
+ * The vault: registrations, and the supervision of engine and sandboxes. What its files share, and
+ * vault.c (life), engine.c and engine_tell.c (the engine's side), clients.c (vault.sock). It parses
+ * no byte but typed messages, and the JSON of calls' arguments and of tools. */
 #ifndef ATS_VAULT_VAULT_H
 #define ATS_VAULT_VAULT_H
 
@@ -13,6 +11,7 @@
 
 #include "brain/vault/config.h"
 #include "brain/vault/keys.h"
+#include "brain/vault/outside.h"
 #include "brain/vault/register.h"
 #include "brain/vault/workspace.h"
 #include "common/ipc.h"
@@ -27,6 +26,7 @@
 
 struct ats_acceptor;
 struct audit;
+struct box;
 struct client;
 struct credentials;
 struct decide;
@@ -36,26 +36,6 @@ struct gateway;
 struct http_door;
 struct hook;
 struct script;
-
-enum box_state { BOX_DOWN, BOX_STARTING, BOX_UP };
-struct box {				/* one sandbox */
-	char id[SESSION_ID_MAX];
-	uint64_t uid;			/* whose sessions it serves */
-	enum box_state state;
-	uint64_t generation;
-	pid_t pid;
-	dev_t dev;			/* of the workspace that it was started in, */
-	ino_t ino;			/* 0: not known */
-	bool asked;			/* by this engine: it waits for SANDBOX */
-	uint64_t wanted_ms;		/* asked for while it was up; maybe it is ending */
-	/* Owed to the engine, in this order. */
-	bool owe_moved, owe_exit, owe_answer, owe_alive;
-	uint64_t exit_generation, exit_code, exit_signal;
-	char url[ATS_ADDR_MAX];		/* what a script said, or "" */
-	int link;			/* of owe_answer, or -1 */
-	struct ats_err why;		/* of owe_answer, code 0: it runs */
-	struct box *next;
-};
 
 struct engine {				/* what the vault knows of it */
 	int fd;				/* -1: not running */
@@ -69,12 +49,6 @@ struct engine {				/* what the vault knows of it */
 	size_t rules_told;		/* how many of conf->rules */
 	size_t hooks_told;		/* and of conf->hooks */
 	struct session *closed;		/* owned; SESSION_CLOSED is owed */
-};
-
-struct outside {			/* an engine of the service manager */
-	int listener;			/* -1: the spawner starts it */
-	uid_t uid;			/* who may come */
-	struct event *come, *late, *gone;
 };
 
 struct vault {
@@ -157,71 +131,6 @@ void engine_free(struct vault *v);
 void engine_sync(struct vault *v);
 /* Takes s, which left the table: the engine is told if it knows of it. */
 void engine_session_gone(struct vault *v, struct session *s);
-
-/* outside.c */
-/* Takes listener, where an engine of the service manager comes in; -1: the spawner starts it. */
-ATS_NODISCARD int outside_open(struct vault *v, int listener, uid_t uid, struct ats_err *err);
-/* Takes the next one that comes, which must be soon. */
-ATS_NODISCARD int outside_wait(struct vault *v, struct ats_err *err);
-/* Its link is gone: vault_engine_exited, soon, and not from within what called this. */
-void outside_lost(struct vault *v);
-void outside_free(struct vault *v);
-
-/* boxes.c */
-void boxes_on_spawner(struct vault *v, struct ats_ipc_msg *m);
-/* url: where a script says that it is; NULL where no script is asked. */
-void boxes_need(struct vault *v, const char *id, const char *url);
-void boxes_kill(struct vault *v, const char *id, uint64_t generation);
-/* Where another directory than the sandbox was started in is at the session's path by now, the
- * engine is told to end it, and of the session anew: what the client is to wait for. */
-void boxes_look(struct vault *v, struct session *s);
-/* Sends the first of that; as ats_brain_send. */
-ATS_NODISCARD int boxes_tell_moved(struct vault *v);
-/* The last session of the sandbox is gone. */
-void boxes_unused(struct vault *v, const char *id);
-/* A new engine knows of nothing. */
-void boxes_engine_gone(struct vault *v);
-/* Sends what is owed; as ats_brain_send. */
-ATS_NODISCARD int boxes_sync(struct vault *v);
-void boxes_free(struct vault *v);
-
-/* links.c: links over a network */
-/* Before the vault is confined: listens for hands, reads sandbox.tls_ca. */
-ATS_NODISCARD int links_open(struct vault *v, struct ats_err *err);
-/* Whether hands has to prove that it has a key. */
-bool links_want_proof(const struct vault *v);
-/* Makes a key for the sandbox; out is the enrolment, to be wiped. */
-ATS_NODISCARD int links_enroll(struct vault *v, const char *box, bool again,
-    char out[KEYS_TEXT_MAX], struct ats_err *err);
-ATS_NODISCARD int links_revoke(struct vault *v, const char *box, struct ats_err *err);
-/* The engine got to know of a sandbox: its key is owed. */
-void links_owe(struct vault *v, const char *box);
-void links_proven(struct vault *v, const char *box, uint64_t generation);
-void links_engine_gone(struct vault *v);
-/* Sends what is owed; as ats_brain_send. */
-ATS_NODISCARD int links_sync(struct vault *v);
-
-/* scripts.c: theirs is the engine's number of it */
-void scripts_run(struct vault *v, const char *box, uint64_t theirs, uint64_t step);
-void scripts_kill(struct vault *v, uint64_t theirs);
-/* Takes what is of a script; false: it is of something else. */
-bool scripts_on_spawner(struct vault *v, struct ats_ipc_msg *m);
-/* What it had asked for is ended. */
-void scripts_engine_gone(struct vault *v);
-/* Sends what is owed; as ats_brain_send. */
-ATS_NODISCARD int scripts_sync(struct vault *v);
-void scripts_free(struct vault *v);
-
-/* hooks.c: theirs is the engine's number of it */
-void hooks_run(struct vault *v, struct ats_ipc_msg *m);	/* RUN_HOOK */
-void hooks_kill(struct vault *v, uint64_t theirs);
-/* Takes what is of a hook; false: it is of something else. */
-bool hooks_on_spawner(struct vault *v, struct ats_ipc_msg *m);
-/* Those that it had asked for are ended. */
-void hooks_engine_gone(struct vault *v);
-/* Sends what is owed; as ats_brain_send. */
-ATS_NODISCARD int hooks_sync(struct vault *v);
-void hooks_free(struct vault *v);
 
 /* clients.c */
 ATS_NODISCARD int clients_listen(struct vault *v, struct ats_err *err);
