@@ -18,7 +18,6 @@ AIM_gateway_config := proto/gateway_config.c proto/gateway_config_read.c proto/g
 AIM_glob := hands/match/glob.c hands/match/glob_braces.c hands/match/glob_name.c \
 	hands/match/glob_seq.c
 AIM_hooks := proto/hook_config.c proto/hook_match.c proto/hook_output.c proto/hook_events.c
-AIM_hooks := proto/hook_config.c proto/hook_match.c proto/hook_output.c proto/hook_events.c
 AIM_http := common/http_head.c brain/http/gate.c brain/http/message.c brain/http/modern.c
 AIM_ignore := hands/match/ignore.c
 AIM_image := hands/fs/image.c hands/fs/image_jpeg.c hands/fs/image_web.c
