@@ -9,8 +9,8 @@
 
 #include "common/fault.h"
 #include "common/fd.h"
-#include "common/wire_private.h"
 #include "common/http_head.h"
+#include "common/wire_private.h"
 #include "common/ws.h"
 
 #define HOLD_MAX 16384u		/* a record of TLS */

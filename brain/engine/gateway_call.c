@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "brain/engine/engine.h"
-#include "brain/engine/observe.h"
 #include "brain/engine/hooks.h"
+#include "brain/engine/observe.h"
 #include "brain/engine/sandbox.h"
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"

@@ -7,8 +7,8 @@
 #ifndef ATS_POLICY_APPROVALS_H
 #define ATS_POLICY_APPROVALS_H
 
-#include "common/buf.h"
 #include "brain/policy/grants.h"
+#include "common/buf.h"
 
 #define APPROVAL_ID_MAX 24
 

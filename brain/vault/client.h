@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "brain/policy/approvals.h"
-#include "brain/vault/sources.h"
 #include "brain/vault/register.h"
+#include "brain/vault/sources.h"
 
 #define CLIENT_GONE_MAX 64		/* APPROVAL_GONE that it has to read; then it is dropped */
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "brain/vault/lines.h"
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/digest.h"
 #include "common/fault.h"

@@ -13,8 +13,8 @@
 
 #include "common/fd.h"
 #include "hands/confine/ns.h"
-#include "hands/confine/vector.h"
 #include "hands/confine/own_sockets.h"
+#include "hands/confine/vector.h"
 
 static unsigned
 claims(const struct box *b)

@@ -13,10 +13,10 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/tree.h"
 #include "hands/init/accept.h"
 #include "hands/init/newest.h"
 #include "hands/init/relay.h"
-#include "common/tree.h"
 
 struct child {
 	pid_t pid;

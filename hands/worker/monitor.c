@@ -22,12 +22,12 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/tree.h"
 #include "hands/confine/budget_disk.h"
 #include "hands/confine/selftest.h"
 #include "hands/worker/command.h"
 #include "hands/worker/job.h"
 #include "hands/worker/shell.h"
-#include "common/tree.h"
 #include "hands/worker/tty.h"
 #include "hands/worker/warm.h"
 

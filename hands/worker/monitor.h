@@ -6,10 +6,10 @@
 #ifndef ATS_HANDS_WORKER_MONITOR_H
 #define ATS_HANDS_WORKER_MONITOR_H
 
+#include "common/tree.h"
+#include "hands/confine/own_sockets.h"
 #include "hands/worker/job.h"
 #include "hands/worker/monitor_limits.h"
-#include "hands/confine/own_sockets.h"
-#include "common/tree.h"
 #include "hands/worker/tty.h"
 #include "hands/worker/zygote.h"
 

@@ -6,8 +6,8 @@
 #ifndef ATS_HANDS_WORKER_SHELL_H
 #define ATS_HANDS_WORKER_SHELL_H
 
-#include "hands/confine/own_sockets.h"
 #include "common/tree.h"
+#include "hands/confine/own_sockets.h"
 #include "hands/worker/zygote.h"
 
 struct shell_plan {

@@ -7,8 +7,8 @@
 
 #include "hands/confine/apply.h"
 #include "hands/confine/guard.h"
-#include "hands/job.h"
 #include "hands/confine/own_place.h"
+#include "hands/job.h"
 
 #define ZYGOTE_WORKERS_MAX 256
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "brain/engine/engine.h"
 #include "brain/engine/client.h"
+#include "brain/engine/engine.h"
 #include "brain/engine/gateway.h"
 #include "brain/engine/mcp.h"
 #include "brain/engine/mcp_list.h"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Arrows run from a process to a library, never back and never from process to process.
+# Arrows run from a process to a library, never back and never from process to process. Headers are
+# in an order that two changes seldom collide in.
 . tests/lint/lib.sh
 
 # allowed DIR REGEX: what the files of DIR may include of the project
@@ -42,4 +43,17 @@ private 'pcre2\.h' '(hands/(match|shell|tools)/[a-z_]*|proto/hook_match)\.[ch]'
 private 'openssl/' 'common/(digest|tls|wire_tls)[a-z_]*\.c'
 private 'check\.h' 'none'
 
-fix 'move the code to the folder that may do this (docs/ARCHITECTURE.md, Folders), or pass what you need as a parameter'
+# In each block of the project's headers: sorted, behind the file's own.
+# shellcheck disable=SC2046
+lines=$(awk '
+	/^#include "/ && !/\.def"/ {
+		own = "#include \"" substr(FILENAME, 1, length(FILENAME) - 1) "h\""
+		if (before != "" && before != own && before > $0)
+			print FILENAME ":" FNR ": " $0 " stands behind " substr(before, 10)
+		before = $0
+		next
+	}
+	{ before = "" }' $(c_files common proto brain hands tests))
+test -z "$lines" || complain "$lines"
+
+fix 'sort the includes, or move the code to the folder that may do this (docs/ARCHITECTURE.md, Folders), or pass what you need as a parameter'

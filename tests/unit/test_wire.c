@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/frame.h"
 #include "common/fd.h"
+#include "common/frame.h"
 #include "common/tls.h"
 #include "tests/lib/wire_pair.h"
 
