@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "brain/engine/cache.h"
 #include "brain/engine/calls.h"
@@ -20,6 +21,7 @@
 #include "brain/engine/store.h"
 #include "brain/engine/turns.h"
 #include "common/clock.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/map.h"
 
@@ -189,13 +191,12 @@ call_fail(struct call *c, enum outcome_kind kind, int code, const char *fmt, ...
 	struct outcome o = { .kind = kind, .is_error = true, .code = code };
 	char text[1024];
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	o.payload.p = text;
-	o.payload.n = n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+	o.payload = (struct ats_slice){ text, strlen(text) };
+	o.payload.n -= ats_utf8_cut_tail(text, o.payload.n);
 	call_finish(c, &o);
 }
 

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool
 store(struct call *c, const char *json, size_t json_len, const char *payload, size_t n)
@@ -129,17 +130,13 @@ call_fail(struct call *c, bool started, int code, const char *fmt, ...)
 	};
 	char text[1024];
 	va_list ap;
-	int n;
+	size_t n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		n = 0;
-	if ((size_t)n >= sizeof(text))
-		n = sizeof(text) - 1;
-	n -= (int)ats_utf8_cut_tail(text, (size_t)n);
-	call_answer(c, &r, text, (size_t)n);
+	n = strlen(text);
+	call_answer(c, &r, text, n - ats_utf8_cut_tail(text, n));
 }
 
 bool
