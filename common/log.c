@@ -137,8 +137,8 @@ ats_log(enum ats_log_level level, const char *msg, const char *fields, ...)
 	now = ats_clock_wall_ms();
 	(void)ats_logfmt_quote(quoted, sizeof(quoted), msg, strlen(msg));
 	n = clamp(snprintf(line, sizeof(line), "%sts=%lld.%03lld level=%s proc=%s msg=%s",
-		      log_to_journal ? level_marks[level] : "", (long long)(now / 1000), (long long)(now % 1000),
-		      level_names[level], log_proc, quoted),
+		      log_to_journal ? level_marks[level] : "", (long long)(now / 1000),
+		      (long long)(now % 1000), level_names[level], log_proc, quoted),
 	    sizeof(line));
 	if (fields != NULL && n + 2 < sizeof(line)) {
 		line[n] = ' ';

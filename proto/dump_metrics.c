@@ -108,8 +108,8 @@ dump_log(void)
 	dump_head("Fields of the log", "proto/log_fields.def",
 	    "Each line of the log is logfmt: `name=value` with one space between. A value is\n"
 	    "bare, or between quotes with `\\\"`, `\\\\`, `\\n` and `\\xNN` for every byte\n"
-	    "that is not visible ASCII; nothing that a peer says can end its field or the line. To\n"
-	    "the journal of systemd it says its priority first, which that takes off: `<3>`\n"
+	    "that is not visible ASCII; nothing that a peer says can end its field or the line.\n"
+	    "To the journal of systemd it says its priority first, which that takes off: `<3>`\n"
 	    "for error, `<4>` warn, `<6>` info, `<7>` debug.");
 	printf("\n| field | meaning |\n|---|---|\n");
 #define LOG_FIELD(name, doc)                                                             \
