@@ -145,7 +145,7 @@ SHIM := main rpc methods calls out relay_socket relay_dir
 SHIM_O := $(SHIM:%=hands/shim/%.o)
 HANDS_O := $(COMMON_O) $(ACCEPT_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(CONFINE_O) $(PROTO_O) $(HOOKS_O) $(RELAYDIR_O) $(CHILD_O) \
 	hands/main.o hands/registry.o $(BOX_O) $(FS_O) $(MATCH_O) $(FRONT_O) $(SHIM_O)
-CTL := main commands data options output render run query start ask door session io streams tty exit_code \
+CTL := main commands data options output render run query start leave ask door session io streams tty exit_code \
 	mcp_client mcp_engine mcp_envelope mcp_lines mcp_lost mcp_meta mcp_elicit mcp_state mcp_rounds mcp_retry mcp_asks safe approval audit calling waits cmd_approvals cmd_approve cmd_audit cmd_call cmd_completion \
 	cmd_config cmd_credential cmd_deny cmd_doctor cmd_events cmd_exec cmd_gateway cmd_inspect \
 	cmd_mcp cmd_relay cmd_sandbox cmd_session cmd_shutdown cmd_status cmd_version health \

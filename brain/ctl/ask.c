@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "brain/ctl/brain.h"
+#include "brain/ctl/leave.h"
+#include "common/clock.h"
+
+#define ANSWER_MS 60000u
 
 static int
 send_request(int fd, enum ats_brain_msg type, const char *a, const char *b)
@@ -49,6 +53,25 @@ brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
     struct ats_ipc_msg *m, struct ats_err *err)
 {
 	return take_answer(fd, send_request(fd, type, a, b), m, err);
+}
+
+int
+brain_ask_leaving(const struct ctl *c, int fd, enum ats_brain_msg type, const char *a,
+    const char *b, struct ats_ipc_msg *m, struct ats_err *err)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t end = ats_clock_ms() + ANSWER_MS, now;
+	int sent = send_request(fd, type, a, b);
+
+	while (c->leave != NULL && sent == 0 && p.revents == 0 && (now = ats_clock_ms()) < end) {
+		int rc = leave_poll(c->leave, &p, (int)(end - now), err);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (c->leave != NULL && sent == 0 && p.revents == 0)
+		sent = -ATS_E_AGAIN;
+	return take_answer(fd, sent, m, err);
 }
 
 int

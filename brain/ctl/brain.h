@@ -33,6 +33,9 @@ const char *const *brain_environment(void);
  * becomes the error it names; -ATS_E_EOF when brain went away. */
 ATS_NODISCARD int brain_ask(int fd, enum ats_brain_msg type, const char *a, const char *b,
     struct ats_ipc_msg *m, struct ats_err *err);
+/* The same, and waits as c->leave says. */
+ATS_NODISCARD int brain_ask_leaving(const struct ctl *c, int fd, enum ats_brain_msg type,
+    const char *a, const char *b, struct ats_ipc_msg *m, struct ats_err *err);
 /* The same for ENROLL. */
 ATS_NODISCARD int brain_enroll(int fd, const char *workspace, bool rotate,
     struct ats_ipc_msg *m, struct ats_err *err);
@@ -45,6 +48,7 @@ struct door {
 	size_t used;		/* bytes of the line that was given out last */
 	size_t scanned;		/* of in, without a newline */
 	uint64_t next_id;
+	struct leave *leave;	/* borrowed from struct ctl, or NULL */
 };
 /* What stands in a line; p == NULL: absent. Valid until the next door_line/door_next. */
 struct door_msg {

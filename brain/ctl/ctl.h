@@ -17,6 +17,7 @@ enum ctl_exit {
 };
 
 struct ctl;
+struct leave;
 
 #define CTL_ANY (-1)	/* words: no end of them, and the first ends the options */
 struct ctl_command {
@@ -36,6 +37,8 @@ struct ctl {
 	struct ats_places places;
 	char vault_path[ATS_PATH_MAX], door_path[ATS_PATH_MAX];
 	pid_t brain_pid;		/* started by us, to be reaped; 0 none */
+	/* Borrowed, where the end of standard input ends the wait for a brain; else NULL. */
+	struct leave *leave;
 };
 /* Global options before the command. Returns the index of the command in argv, 0 for help
  * or version (printed), or negative with err. */

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "brain/ctl/brain.h"
+#include "brain/ctl/leave.h"
 #include "common/clock.h"
 #include "proto/unsure.h"
 
@@ -24,7 +25,7 @@ door_connect(struct door *d, const struct ctl *c, struct ats_err *err)
 		ats_fd_close(&fd);
 	if (rc < 0)
 		return rc;
-	*d = (struct door){ .fd = fd, .next_id = 1 };
+	*d = (struct door){ .fd = fd, .next_id = 1, .leave = c->leave };
 	ats_buf_init(&d->in, DOOR_LINE_MAX);
 	return 0;
 }
@@ -188,7 +189,9 @@ door_next(struct door *d, int timeout_ms, struct door_msg *ret, struct ats_err *
 			return ats_err_set(err, ATS_E_TIMEOUT, "brain does not answer");
 		if (timeout_ms >= 0)
 			wait = (int)(end - now);
-		(void)poll(&p, 1, wait);
+		rc = leave_poll(d->leave, &p, wait, err);
+		if (rc < 0)
+			return rc;
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "brain/ctl/leave.h"
 #include "brain/ctl/mcp_relay.h"
 #include "common/clock.h"
 #include "proto/unsure.h"
@@ -55,17 +56,20 @@ keep_notifications(struct mcp_relay *r, struct ats_buf *out)
 }
 
 static void
-leave(int signo)
+end_at_once(int signo)
 {
 	(void)signo;
 	_exit(CTL_OK);
 }
 
-/* While brain is being reached nothing runs that could be cancelled: a signal ends us. */
+/* While brain is being reached nothing runs that could be cancelled: a signal ends us, and so does
+ * the end of stdin, as long as it is not seen by the loop. */
 int
 mcp_open_session(struct mcp_relay *r, struct ats_err *err)
 {
-	struct sigaction sa = { .sa_handler = leave };
+	struct sigaction sa = { .sa_handler = end_at_once };
+	struct leave leave = { .end_ms = r->end_ms, .owes = mcp_awaits(&r->lines) ||
+		r->from_client.len > 0 || r->to_client.len > 0 };
 	uint64_t end = ats_clock_ms() + RETURN_MS;
 	sigset_t set, old;
 	int rc;
@@ -78,11 +82,14 @@ mcp_open_session(struct mcp_relay *r, struct ats_err *err)
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGHUP);
 	(void)sigprocmask(SIG_UNBLOCK, &set, &old);
+	r->c->leave = &leave;
 	rc = session_open(r->c, &r->ask, &r->session, err);
 	while (rc == -ATS_E_NOENT && r->losses > 0 && ats_clock_ms() < end) {
-		(void)poll(NULL, 0, 100);
-		rc = session_open(r->c, &r->ask, &r->session, err);
+		rc = leave_poll(&leave, NULL, 100, err);
+		if (rc == 0)
+			rc = session_open(r->c, &r->ask, &r->session, err);
 	}
+	r->c->leave = r->session.door.leave = NULL;
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	if (rc == 0 && ats_fd_nonblock(r->session.door.fd, true) < 0)
 		rc = ats_err_sys(err, "O_NONBLOCK");

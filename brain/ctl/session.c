@@ -3,7 +3,6 @@
  * A session for a command: registered with the vault, attached at the door. Process:
  * atsctl. */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "brain/ctl/brain.h"
+#include "brain/ctl/leave.h"
 #include "common/clock.h"
 #include "common/digest.h"
 
@@ -126,7 +126,7 @@ register_once(struct ctl *c, const struct session_ask *ask, struct ctl_session *
 	if (rc < 0)
 		return rc;
 	if (ask->session != NULL && is_session_id(ask->session)) {
-		rc = brain_ask(fd, ATS_MSG_FIND_SESSION, ask->session, NULL, &m, err);
+		rc = brain_ask_leaving(c, fd, ATS_MSG_FIND_SESSION, ask->session, NULL, &m, err);
 		return rc < 0 ? rc : take_ids(s, &m, err);
 	}
 	if (ask->session != NULL)
@@ -134,7 +134,7 @@ register_once(struct ctl *c, const struct session_ask *ask, struct ctl_session *
 	if (rc == 0)
 		rc = session_workspace(ask, workspace, err);
 	if (rc == 0)
-		rc = brain_ask(fd, ATS_MSG_REGISTER, workspace,
+		rc = brain_ask_leaving(c, fd, ATS_MSG_REGISTER, workspace,
 		    ask->session != NULL ? key : ask->key, &m, err);
 	return rc < 0 ? rc : take_ids(s, &m, err);
 }
@@ -216,7 +216,10 @@ until_it_stays(step_fn step, struct ctl *c, const struct session_ask *ask,
 	int wait_ms = 10, rc;
 
 	while (is_passing(rc = step(c, ask, s, err)) && ats_clock_ms() < end) {
-		(void)poll(NULL, 0, wait_ms);
+		int left = leave_poll(c->leave, NULL, wait_ms, err);
+
+		if (left < 0)
+			return left;
 		wait_ms = wait_ms < 1000 ? wait_ms * 2 : 1000;
 	}
 	return rc;

@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "brain/ctl/brain.h"
+#include "brain/ctl/leave.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/fd.h"
 
 #define READY_MS 30000u
 #define OLD_BRAIN_MS 15000u
+#define LOCK_POLL_MS 20		/* flock has no timeout of its own */
 #define ANSWER_S 60
 #define LOG_MAX (8 << 20)
 
@@ -117,15 +119,15 @@ await_old_brain(struct ctl *c, int *ret_fd, struct ats_err *err)
 {
 	uint64_t end = ats_clock_ms() + OLD_BRAIN_MS;
 	int fd = open_lock(c->places.runtime, "brain.lock", err);
-	int rc = fd < 0 ? fd : -ATS_E_BUSY;
+	int rc = fd < 0 ? fd : -ATS_E_BUSY, left;
 
 	while (rc == -ATS_E_BUSY && ats_clock_ms() < end) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			rc = 0;
 		else if (try_connect(c->vault_path, ret_fd, NULL) == 0)
 			rc = 1;
-		else
-			(void)poll(NULL, 0, 20); /* flock has no timeout of its own */
+		else if ((left = leave_poll(c->leave, NULL, LOCK_POLL_MS, err)) < 0)
+			rc = left;
 	}
 	if (fd >= 0)
 		(void)close(fd);
@@ -155,17 +157,21 @@ open_log(const char *state, char path[ATS_PATH_MAX], struct ats_err *err)
 
 /* Reads the one line of --ready-fd. */
 static int
-await_ready(int fd, const char *log, struct ats_err *err)
+await_ready(struct leave *leave, int fd, const char *log, struct ats_err *err)
 {
 	uint64_t end = ats_clock_ms() + READY_MS, now;
 	char line[512];
 	size_t n = 0;
 	ssize_t got;
+	int rc;
 
 	while (n < sizeof(line) - 1 && (now = ats_clock_ms()) < end) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
-		if (poll(&p, 1, (int)(end - now)) <= 0)
+		rc = leave_poll(leave, &p, (int)(end - now), err);
+		if (rc < 0)
+			return rc;
+		if (p.revents == 0)
 			continue;
 		got = ats_fd_read(fd, line + n, sizeof(line) - 1 - n);
 		if (got <= 0)
@@ -225,7 +231,7 @@ start(struct ctl *c, struct ats_err *err)
 	if (rc < 0)
 		return rc;
 	ats_fd_close(&ready_w);
-	return await_ready(ready_r, log_path, err);
+	return await_ready(c->leave, ready_r, log_path, err);
 }
 
 static int
@@ -239,9 +245,12 @@ start_locked(struct ctl *c, int *ret_fd, struct ats_err *err)
 	lock = open_lock(c->places.runtime, "start.lock", err);
 	if (lock < 0)
 		return lock;
-	while (flock(lock, LOCK_EX) < 0) {
-		if (errno != EINTR)
+	while (flock(lock, c->leave != NULL ? LOCK_EX | LOCK_NB : LOCK_EX) < 0) {
+		if (errno != EINTR && errno != EWOULDBLOCK)
 			return ats_err_sys(err, "%s/start.lock", c->places.runtime);
+		rc = errno == EINTR ? 0 : leave_poll(c->leave, NULL, LOCK_POLL_MS, err);
+		if (rc < 0)
+			return rc;
 	}
 	if (try_connect(c->vault_path, ret_fd, NULL) == 0)
 		return 0;

@@ -43,7 +43,8 @@ def _(home):
     run2 = other_run(home)
     for args in (("exec", "--", "true"), ("call", "Bash", '{"command":"true"}'), ("mcp",)):
         begin = time.monotonic()
-        r = home.ctl(*args, code=125, env={"XDG_RUNTIME_DIR": run2})
+        r = home.ctl(*args, code=125, env={"XDG_RUNTIME_DIR": run2},
+                     input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         ats.check(time.monotonic() - begin < 20, "%s took long" % args[0])
         ats.contains(r.stderr.decode(), in_use(home, pid))
         ats.equal(r.stderr.count(b"\n"), 1)
