@@ -90,11 +90,11 @@ RELAYDIR_O := proto/relaydir.o proto/specs.o
 # hooks: their configuration, their matchers, what they answer
 HOOKS_O := proto/hook_events.o proto/hook_config.o proto/hook_match.o
 
-BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) common/http_head.o $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o \
+BRAIN_O := $(COMMON_O) $(ACCEPT_O) $(DIAL_O) common/http_head.o $(TLS_PIN_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(POLICY_O) $(CHILD_O) common/secret.o common/workspace.o \
 	proto/brain.o brain/vault/main.o brain/vault/options.o brain/vault/places.o brain/vault/lock.o brain/vault/format.o \
 	brain/vault/confine.o brain/vault/vault.o brain/vault/engine.o brain/vault/engine_tell.o brain/vault/boxes.o \
 	brain/vault/scripts.o brain/vault/clients.o brain/vault/client_status.o brain/vault/spawner.o brain/vault/children.o \
-	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/workspace.o brain/vault/register.o \
+	brain/vault/systemd.o brain/vault/sockets.o brain/vault/outside.o brain/vault/register.o \
 	brain/vault/keys.o brain/vault/lines.o brain/vault/links.o \
 	brain/vault/config.o brain/vault/config_line.o brain/vault/permissions.o brain/vault/provider.o brain/vault/remote.o brain/vault/dialer.o \
 	brain/vault/toolchains.o brain/vault/hooks.o brain/vault/keeper.o
@@ -159,7 +159,7 @@ ATSCTL_O := $(COMMON_O) $(IPC_O) $(TREE_O) $(CONFINE_O) $(RELAYDIR_O) common/jso
 	$(CTL:%=brain/ctl/%.o)
 
 HTTP := main options token listen conn conn_out gate mcp message modern session exchange stream caller events link confine metrics
-HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o proto/brain.o proto/unsure.o \
+HTTP_O := $(COMMON_O) $(ACCEPT_O) $(METRICS_O) $(IPC_O) $(CONFINE_O) common/http_head.o common/secret.o common/workspace.o proto/brain.o proto/unsure.o \
 	$(HTTP:%=brain/http/%.o)
 
 # libats, for agent runtimes: only what brain/client/ats.h names is seen from outside.

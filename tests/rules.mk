@@ -7,7 +7,7 @@
 existing = $(foreach o,$(1),$(if $(wildcard $(o:.o=.c)),$(O)/$(o)))
 MAINS := brain/vault/main.o brain/engine/main.o brain/gateway/main.o brain/http/main.o brain/ctl/main.o hands/main.o
 LIB_COMMON := $(sort $(COMMON_O) $(TREE_O) $(CHAN_O) $(TLS_O) $(DIAL_O) $(ACCEPT_O) $(IPC_O) $(CONF_O) $(CONFINE_O) $(PROTO_O) $(METRICS_O) \
-	$(POLICY_O) $(GW_CONFIG_O) $(RELAYDIR_O) $(HOOKS_O) proto/hook_output.o $(CHILD_O) common/secret.o proto/brain.o \
+	$(POLICY_O) $(GW_CONFIG_O) $(RELAYDIR_O) $(HOOKS_O) proto/hook_output.o $(CHILD_O) common/secret.o common/workspace.o proto/brain.o \
 	proto/unsure.o)
 LIB_HANDS := $(filter-out $(MAINS),$(filter hands/%,$(HANDS_O)))
 LIB_ENGINE := $(filter-out $(MAINS),$(filter brain/engine/%,$(ENGINE_O)))

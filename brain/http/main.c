@@ -20,21 +20,6 @@
 #include "common/log.h"
 #include "proto/brain.h"
 
-static const char *
-find_workspace(const char *given, struct ats_err *err)
-{
-	static char path[ATS_PATH_MAX];
-	char *full = realpath(given == NULL ? "." : given, NULL);
-
-	if (full == NULL || strlen(full) >= sizeof(path)) {
-		(void)ats_err_sys(err, "--workspace: %s", given == NULL ? "." : given);
-		return NULL;
-	}
-	(void)snprintf(path, sizeof(path), "%s", full);
-	free(full);
-	return path;
-}
-
 static void
 on_turn_end(evutil_socket_t fd, short what, void *arg)
 {
@@ -136,9 +121,7 @@ main(int argc, char **argv)
 	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */
 	h.opt = &opt;
 	ats_buf_init(&where, HTTP_LISTENERS * ATS_ADDR_MAX);
-	if (check_version(opt.brain_version, &err) == 0)
-		opt.workspace = find_workspace(opt.workspace, &err);
-	if (err.code != 0 || tokens_read(&h, &err) < 0 ||
+	if (check_version(opt.brain_version, &err) < 0 || tokens_read(&h, &err) < 0 ||
 	    listen_open(&h, &where, &err) < 0 || make_parts(&h, &err) < 0 ||
 	    confine_http(&h, &err) < 0) {
 		tell(&opt, (uint64_t)err.code, err.text);

@@ -3,6 +3,7 @@
  * Arguments of ats-http; they are the user's. */
 #include "brain/http/options.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/options.h"
+#include "common/workspace.h"
 
 #define SECONDS_MAX 3600
 
@@ -112,25 +114,60 @@ take_name(const char *what, const char **names, unsigned *n, const char *name)
 }
 
 static void
-find_sockets(struct options *o, const char *runtime)
+find_sockets(struct options *o, const char *runtime, struct ats_places *ret_places)
 {
-	struct ats_places places = { 0 };
 	struct ats_err err = { 0 };
 
-	if (runtime == NULL && ats_places_find(&places, &err) < 0)
+	if (ats_places_find(ret_places, &err) < 0 && runtime == NULL)
 		wrong("%s", err.text);
-	if (runtime == NULL)
-		runtime = places.runtime;
-	if (strlen(runtime) >= ATS_PATH_MAX)
+	if (runtime != NULL && strlen(runtime) >= ATS_PATH_MAX)
 		wrong("--runtime: the path is too long");
-	(void)snprintf(o->vault, sizeof(o->vault), "%s/vault.sock", runtime);
-	(void)snprintf(o->door, sizeof(o->door), "%s/brain.sock", runtime);
+	if (runtime != NULL)
+		(void)snprintf(ret_places->runtime, sizeof(ret_places->runtime), "%s", runtime);
+	(void)snprintf(o->vault, sizeof(o->vault), "%s/vault.sock", ret_places->runtime);
+	(void)snprintf(o->door, sizeof(o->door), "%s/brain.sock", ret_places->runtime);
+}
+
+/* A token that its own sandbox can read protects nothing. */
+static void
+check_outside(const struct options *o, const char *what, const char *file)
+{
+	char *real = file != NULL ? realpath(file, NULL) : NULL;
+
+	if (real != NULL && ats_path_is_within(o->workspace, real))
+		wrong("%s: %s must not lie in the workspace, whose sandbox could read it", what,
+		    file);
+	free(real);		/* who reads it says why it cannot be */
+}
+
+/* As brain would at the first request; what brain hands us it has looked at already. */
+static void
+find_workspace(struct options *o, const char *given, const struct ats_places *places)
+{
+	static struct ats_homes homes;
+	struct ats_err err = { 0 };
+	char *full = realpath(given, NULL);
+
+	if (full == NULL || strlen(full) >= sizeof(o->workspace))
+		wrong("--workspace: %s: %s", given,
+		    strerror(full == NULL ? errno : ENAMETOOLONG));
+	if (o->vault_fd >= 0)
+		(void)snprintf(o->workspace, sizeof(o->workspace), "%s", full);
+	else if (ats_homes_find(&homes, places, &err) < 0 ||
+	    ats_workspace_check(&homes, full, o->workspace, &err) < 0)
+		wrong("--workspace: %s", err.text);
+	free(full);
+	if (o->vault_fd >= 0)
+		return;
+	check_outside(o, "--token-file", o->token_file);
+	check_outside(o, "--metrics-token-file", o->metrics_token_file);
 }
 
 void
 options_parse(int argc, char **argv, struct options *ret)
 {
-	const char *runtime = NULL;
+	const char *runtime = NULL, *workspace = ".";
+	static struct ats_places places;
 	int opt;
 
 	*ret = (struct options){ .body_max = HTTP_BODY, .vault_fd = -1,
@@ -145,7 +182,7 @@ options_parse(int argc, char **argv, struct options *ret)
 			ret->token_file = optarg;
 			break;
 		case 'w':
-			ret->workspace = optarg;
+			workspace = optarg;
 			break;
 		case 'r':
 			runtime = optarg;
@@ -190,5 +227,6 @@ options_parse(int argc, char **argv, struct options *ret)
 		wrong("--token-file is missing: whoever has its content may use the tools");
 	if (ret->nlisten == 0)
 		take_listen(ret, "127.0.0.1:8765");
-	find_sockets(ret, runtime);
+	find_sockets(ret, runtime, &places);
+	find_workspace(ret, workspace, &places);
 }

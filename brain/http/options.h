@@ -13,7 +13,8 @@ struct options {
 	unsigned nlisten;		/* 1 or more */
 	int vault_fd;			/* where brain waits to hear that it listens, or -1 */
 	const char *brain_version;	/* of the brain that started it, or NULL */
-	const char *token_file, *workspace;
+	const char *token_file;
+	char workspace[ATS_PATH_MAX];	/* without links, and one that brain takes */
 	const char *metrics_token_file;	/* NULL: no /metrics */
 	char vault[ATS_PATH_MAX + 16], door[ATS_PATH_MAX + 16];	/* brain's sockets */
 	const char *hosts[HTTP_NAMES], *origins[HTTP_NAMES];

@@ -116,8 +116,8 @@ check_workspace(const struct client *c, const char *path, char real[ATS_PATH_MAX
 	int rc;
 
 	if (c->v->conf->provider != PROVIDER_STDIO)
-		return workspace_check_far(path, real, err);
-	rc = workspace_check(c->v->homes, path, real, err);
+		return ats_workspace_check_far(path, real, err);
+	rc = ats_workspace_check(c->v->homes, path, real, err);
 	return rc < 0 ? rc : reg_check_way(c->v->reg, path, real, err);
 }
 

@@ -14,8 +14,8 @@
 #include "brain/vault/http.h"
 #include "brain/vault/permissions.h"
 #include "brain/vault/provider.h"
-#include "brain/vault/workspace.h"
 #include "common/fd.h"
+#include "common/workspace.h"
 
 const struct ats_conf_row config_rows[] = {
 #define CONF(k, member, t, d, lo, hi, text, who, wire, about)                            \
@@ -75,7 +75,7 @@ check_limits(const struct config *c, const char *name, struct ats_err *err)
 
 /* What the types of the rows cannot say. */
 static int
-check(struct config *c, const char *name, const struct homes *homes, struct ats_err *err)
+check(struct config *c, const char *name, const struct ats_homes *homes, struct ats_err *err)
 {
 	static const char *const levels[] = { "namespaces", "uid+landlock", "landlock",
 		"none" };
@@ -104,7 +104,7 @@ check(struct config *c, const char *name, const struct homes *homes, struct ats_
 			return ats_err_set(err, ATS_E_CONFIG,
 			    "%s: \"sandbox.read_only\": entry %zu is a path with a newline",
 			    name, i + 1);
-		if (workspace_check_grant(homes, c->read_only.v[i], real, err) < 0)
+		if (ats_workspace_check_grant(homes, c->read_only.v[i], real, err) < 0)
 			return ats_err_wrap(err, "%s: \"sandbox.read_only\": \"%.200s\"", name,
 			    c->read_only.v[i]);
 	}
@@ -177,7 +177,7 @@ read_hooks(struct config *c, const char *name, struct ats_err *err)
 
 int
 config_parse(struct config *ret, const char *name, const char *text, size_t len,
-    const struct homes *homes, struct ats_err *err)
+    const struct ats_homes *homes, struct ats_err *err)
 {
 	int rc;
 
@@ -225,7 +225,7 @@ check_file(const char *path, struct ats_err *err)
 
 int
 config_load(struct config *ret, const char *path, const struct ats_places *places,
-    const struct homes *homes, const char *url, struct ats_err *err)
+    const struct ats_homes *homes, const char *url, struct ats_err *err)
 {
 	char fallback[ATS_PATH_MAX + 16];
 	struct ats_err why = { 0 };

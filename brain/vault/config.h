@@ -21,7 +21,7 @@
 #define CONFIG_MAX_BYTES (1u << 20)
 #define CONFIG_TEXT_MAX (60u << 10)	/* settings or options in one message */
 
-struct homes;
+struct ats_homes;
 
 enum provider {
 	PROVIDER_STDIO,
@@ -61,11 +61,11 @@ extern const size_t config_nrows;
  * granted paths against homes (see workspace.h). url, unless NULL, comes before the file's.
  * config_done after success. */
 ATS_NODISCARD int config_load(struct config *ret, const char *path,
-    const struct ats_places *places, const struct homes *homes, const char *url,
+    const struct ats_places *places, const struct ats_homes *homes, const char *url,
     struct ats_err *err);
 /* The same from text; name is for messages. */
 ATS_NODISCARD int config_parse(struct config *ret, const char *name, const char *text,
-    size_t len, const struct homes *homes, struct ats_err *err);
+    size_t len, const struct ats_homes *homes, struct ats_err *err);
 void config_done(struct config *c);
 /* Adds the line of text that the mistake of err is in, where err names a key that is found there.
  * file: what err begins with. */

@@ -10,13 +10,13 @@
 struct ats_ipc_msg;
 struct ats_json_w;
 struct config;
-struct homes;
+struct ats_homes;
 struct vault;
 
 /* What the types of the rows of "http" cannot say. name is the file's, for messages.
  * -ATS_E_CONFIG. */
 ATS_NODISCARD int config_check_http(const struct config *c, const char *name,
-    const struct homes *homes, struct ats_err *err);
+    const struct ats_homes *homes, struct ats_err *err);
 bool config_has_http(const struct config *c);
 
 /* Orders it, if the configuration wants it. -ATS_E_NOMEM. */

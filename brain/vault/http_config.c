@@ -7,7 +7,7 @@
 
 #include "brain/vault/config.h"
 #include "brain/vault/http.h"
-#include "brain/vault/workspace.h"
+#include "common/workspace.h"
 
 #define LISTEN_MAX 4u			/* as brain/http/limits.def */
 #define NAMES_MAX 16u
@@ -67,7 +67,7 @@ lies_in(const char *path, const char *dir)
 }
 
 int
-config_check_http(const struct config *c, const char *name, const struct homes *homes,
+config_check_http(const struct config *c, const char *name, const struct ats_homes *homes,
     struct ats_err *err)
 {
 	const char *token = c->http_token_file, *ws = c->http_workspace;
@@ -96,7 +96,7 @@ config_check_http(const struct config *c, const char *name, const struct homes *
 		    "must be another file than token_file");
 	if (ws[0] != '/')
 		return wrong(err, name, "workspace", "must be an absolute path");
-	if (workspace_check(homes, ws, real, err) < 0)
+	if (ats_workspace_check(homes, ws, real, err) < 0)
 		return ats_err_wrap(err, "%.200s: \"http.workspace\"", name);
 	if (lies_in(token, real) || lies_in(token, ws))
 		return wrong(err, name, "token_file", "must not lie in the workspace, whose "

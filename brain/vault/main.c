@@ -70,7 +70,7 @@ say_checked(const struct ats_places *places)
 }
 
 static void
-load_config(struct config *conf, const struct ats_places *places, const struct homes *homes)
+load_config(struct config *conf, const struct ats_places *places, const struct ats_homes *homes)
 {
 	struct ats_err err = { 0 };
 	int rc;
@@ -102,7 +102,7 @@ int
 main(int argc, char **argv)
 {
 	static struct ats_places places;
-	static struct homes homes;
+	static struct ats_homes homes;
 	struct config conf;
 	struct vault_fds fds = { .listener = -1, .door = -1, .engine = -1 };
 	struct vault *vault;

@@ -22,7 +22,7 @@ take_dir(char out[ATS_PATH_MAX], const char *given, struct ats_err *err)
 }
 
 int
-places_find(const struct options *opt, struct ats_places *ret, struct homes *ret_homes,
+places_find(const struct options *opt, struct ats_places *ret, struct ats_homes *ret_homes,
     struct ats_err *err)
 {
 	int rc = 0;
@@ -51,6 +51,6 @@ places_find(const struct options *opt, struct ats_places *ret, struct homes *ret
 			rc = ats_places_make(ret->state, err);
 	}
 	if (rc == 0)
-		rc = homes_find(ret_homes, ret, err);
+		rc = ats_homes_find(ret_homes, ret, err);
 	return rc;
 }

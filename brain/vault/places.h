@@ -5,11 +5,11 @@
 #define ATS_VAULT_PLACES_H
 
 #include "brain/vault/options.h"
-#include "brain/vault/workspace.h"
+#include "common/workspace.h"
 
 /* From the options, else from the environment; makes the directories of runtime and state. Fills
  * homes, too. -ATS_E_INVAL and the like, with what is wrong. */
 ATS_NODISCARD int places_find(const struct options *opt, struct ats_places *ret,
-    struct homes *ret_homes, struct ats_err *err);
+    struct ats_homes *ret_homes, struct ats_err *err);
 
 #endif

@@ -35,7 +35,7 @@ void reg_free(struct reg *r);
  * tools may have made the link. path as it was asked for, real what it resolves to. */
 ATS_NODISCARD int reg_check_way(const struct reg *r, const char *path, const char *real,
     struct ats_err *err);
-/* Finds or makes the session of a workspace that workspace_check has resolved. *ret_gone is
+/* Finds or makes the session of a workspace that ats_workspace_check has resolved. *ret_gone is
  * a session that was forgotten to make room (owned by the caller) or NULL. -ATS_E_FULL,
  * -ATS_E_INVAL (key), -ATS_E_EXISTS (its id is that of another session or sandbox),
  * -ATS_E_NOMEM. */

@@ -104,7 +104,7 @@ static const char *const credentials[] = { ".npmrc", ".pypirc", ".netrc", "_netr
 	"credentials", "credentials.toml", ".credentials" };
 
 struct finder {
-	const struct homes *homes;
+	const struct ats_homes *homes;
 	const char *home;
 	const struct ats_conf_strv *env;
 	struct ats_buf *out;
@@ -129,7 +129,7 @@ grant(const struct finder *f, const char *rel)
 	int rc;
 
 	if (snprintf(path, sizeof(path), "%s/%s", f->home, rel) >= (int)sizeof(path) ||
-	    lstat(path, &st) < 0 || workspace_check_grant(f->homes, path, real, NULL) < 0 ||
+	    lstat(path, &st) < 0 || ats_workspace_check_grant(f->homes, path, real, NULL) < 0 ||
 	    strchr(real, '\n') != NULL)
 		return 0;
 	rc = ats_buf_addf(f->out, "ro=%s\n", path);
@@ -199,7 +199,7 @@ look_up(struct finder *f, const char *dir)
 }
 
 int
-toolchains_lines(const struct homes *homes, const char *home, const char *path,
+toolchains_lines(const struct ats_homes *homes, const char *home, const char *path,
     const struct ats_conf_strv *env, struct ats_buf *out)
 {
 	struct finder f = { .homes = homes, .env = env, .out = out };

@@ -5,8 +5,8 @@
 #ifndef ATS_VAULT_TOOLCHAINS_H
 #define ATS_VAULT_TOOLCHAINS_H
 
-#include "brain/vault/workspace.h"
 #include "common/buf.h"
+#include "common/workspace.h"
 
 struct ats_conf_strv;
 
@@ -14,7 +14,7 @@ struct ats_conf_strv;
  * $HOME and $PATH (NULL: nothing is found); env has the configured K=V, which win. The file
  * system is asked anew each time, so that the next sandbox sees what was installed.
  * -ATS_E_NOMEM, -ATS_E_TOOBIG (of out). */
-ATS_NODISCARD int toolchains_lines(const struct homes *homes, const char *home,
+ATS_NODISCARD int toolchains_lines(const struct ats_homes *homes, const char *home,
     const char *path, const struct ats_conf_strv *env, struct ats_buf *out);
 
 #endif

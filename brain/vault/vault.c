@@ -225,7 +225,7 @@ make_dirs(struct vault *v, char vault_dir[ATS_PATH_MAX], struct ats_err *err)
 
 int
 vault_new(const struct config *conf, const struct ats_places *places,
-    const struct homes *homes, const struct vault_fds *fds, struct vault **ret,
+    const struct ats_homes *homes, const struct vault_fds *fds, struct vault **ret,
     struct ats_err *err)
 {
 	struct vault *v = ats_calloc(1, sizeof(*v));

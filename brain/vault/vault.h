@@ -13,9 +13,9 @@
 #include "brain/vault/keys.h"
 #include "brain/vault/outside.h"
 #include "brain/vault/register.h"
-#include "brain/vault/workspace.h"
 #include "common/ipc.h"
 #include "common/notify.h"
+#include "common/workspace.h"
 
 #define VAULT_MESSAGES_A_TURN 32	/* of one peer, then the others */
 #define VAULT_STARTS 5			/* of the engine within ... */
@@ -55,7 +55,7 @@ struct vault {
 	struct event_base *base;
 	const struct config *conf;
 	const struct ats_places *places;
-	const struct homes *homes;
+	const struct ats_homes *homes;
 	char engine_dir[ATS_PATH_MAX];	/* its state directory */
 	struct reg *reg;
 	struct keys *keys;
@@ -102,7 +102,7 @@ struct vault_fds {
 };
 /* Takes the descriptors (ready may be -1). Orders the engine. Returns owned in *ret. */
 ATS_NODISCARD int vault_new(const struct config *conf, const struct ats_places *places,
-    const struct homes *homes, const struct vault_fds *fds, struct vault **ret,
+    const struct ats_homes *homes, const struct vault_fds *fds, struct vault **ret,
     struct ats_err *err);
 /* Runs until the end; returns the exit code. */
 int vault_run(struct vault *v);

@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import ats
 import http_client
-from http_client import Client, Server
+from http_client import Client, Server, write_token
 
 INIT = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": http_client.INIT}
 
@@ -308,6 +308,38 @@ def _(home):
         ats.check(said in fails("--token-file", token), (mode, text))
     os.symlink("t", os.path.join(home.dir, "l"))
     ats.check("l" in fails("--token-file", os.path.join(home.dir, "l")), "a link")
+
+
+@ats.test("a workspace that brain would refuse is refused before it listens, in the same words")
+def _(home):
+    home.start()
+    token, _ = write_token(home)
+    os.symlink(home.home, os.path.join(home.ws, "link"))
+    os.mkdir(os.path.join(home.home, "project"))
+    inside = home.write("token", "x" * 64, 0o600)
+    for where, says in (("/", "the root directory cannot be given"), (home.home, "a home directory"),
+                        (home.ws + "/link", "a home directory"), (home.dir, "contains the home"),
+                        (home.run + "/ats", "brain's own directory"),
+                        (home.state + "/ats/engine", "lies in brain's own directory"),
+                        ("/etc", "belongs to the system"), ("/var", "as a whole"),
+                        ("/proc", "the kernel's"), (inside, "not a directory")):
+        r = subprocess.run([ats.program("ats-http"), "--token-file", token, "--workspace", where],
+                           env=home.env, cwd=home.ws, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=ats.TIMEOUT, check=False)
+        said = r.stderr.decode()
+        ats.equal((r.returncode, said.count("\n")), (2, 1), said)
+        ats.matches(said, r"\Aats-http: --workspace: .*%s" % says)
+        brains = home.ctl("exec", "--workspace", os.path.realpath(where), "--", "true", code=125)
+        ats.contains(brains.stderr.decode(), says)
+    absent = subprocess.run([ats.program("ats-http"), "--token-file", token, "--workspace", "no"],
+                            env=home.env, cwd=home.ws, stderr=subprocess.PIPE, check=False)
+    ats.equal(absent.returncode, 2)
+    # Nor is a token served that the tools can read.
+    for words in (["--token-file", inside], ["--token-file", token, "--metrics-token-file", inside]):
+        r = subprocess.run([ats.program("ats-http"), *words], env=home.env, cwd=home.ws,
+                           stderr=subprocess.PIPE, timeout=ats.TIMEOUT, check=False)
+        ats.equal(r.returncode, 2)
+        ats.contains(r.stderr, b"token must not lie in the workspace")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
  * The host configuration: what is passed on, mistakes, and that the table agrees with what
  * the engine understands. */
 #include "brain/vault/provider.h"
-#include "brain/vault/workspace.h"
+#include "common/workspace.h"
 #include "proto/brain.h"
 #include "tests/lib/unit.h"
 
 #include <unistd.h>
 
-static struct homes homes = { .home = { "/home/somebody" }, .own = { "/run/x", "/var/x" } };
+static struct ats_homes homes = { .home = { "/home/somebody" }, .own = { "/run/x", "/var/x" } };
 static struct ats_err err;
 static struct config conf;
 

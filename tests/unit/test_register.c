@@ -6,14 +6,14 @@
 #include <unistd.h>
 
 #include "brain/vault/register.h"
-#include "brain/vault/workspace.h"
+#include "common/workspace.h"
 #include "tests/lib/unit.h"
 
 #define DAY INT64_C(86400000)
 
 static char top[] = "/tmp/ats-test-reg-XXXXXX";
 static struct ats_places places;
-static struct homes homes;
+static struct ats_homes homes;
 static struct ats_err err;
 
 static const char *
@@ -48,7 +48,7 @@ make_tree(void)
 	snprintf(places.config, ATS_PATH_MAX, "%s", at("config"));	/* absent */
 	ck_assert_int_eq(chmod(at("private"), 0), 0);
 	setenv("HOME", at("home"), 1);
-	ck_assert_msg(homes_find(&homes, &places, &err) == 0, "%s", err.text);
+	ck_assert_msg(ats_homes_find(&homes, &places, &err) == 0, "%s", err.text);
 }
 
 static void
@@ -101,19 +101,19 @@ START_TEST(workspace_check_refuses_what_is_not_a_project)
 	}
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
 		const char *p = rows[i].path[0] == '/' ? rows[i].path : at(rows[i].path);
-		int rc = workspace_check(&homes, p, real, &err);
+		int rc = ats_workspace_check(&homes, p, real, &err);
 
 		ck_assert_msg(rc == -rows[i].code, "%s: %d %s", p, rc, err.text);
 		ck_assert_msg(strstr(err.text, rows[i].text) != NULL, "%s: %s", p, err.text);
 	}
-	ck_assert_int_eq(workspace_check(&homes, "relative", real, &err), -ATS_E_INVAL);
-	ck_assert_int_eq(workspace_check(&homes, "", real, &err), -ATS_E_INVAL);
+	ck_assert_int_eq(ats_workspace_check(&homes, "relative", real, &err), -ATS_E_INVAL);
+	ck_assert_int_eq(ats_workspace_check(&homes, "", real, &err), -ATS_E_INVAL);
 	/* On another side only its form is known. */
-	ck_assert_int_eq(workspace_check_far("/no/such//place/.", real, &err), 0);
+	ck_assert_int_eq(ats_workspace_check_far("/no/such//place/.", real, &err), 0);
 	ck_assert_str_eq(real, "/no/such/place");
-	ck_assert_int_eq(workspace_check_far("/..a/b..", real, &err), 0);
+	ck_assert_int_eq(ats_workspace_check_far("/..a/b..", real, &err), 0);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(far); i++)
-		ck_assert_msg(workspace_check_far(far[i], real, &err) == -ATS_E_INVAL,
+		ck_assert_msg(ats_workspace_check_far(far[i], real, &err) == -ATS_E_INVAL,
 		    "%s", far[i]);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
@@ -144,7 +144,7 @@ START_TEST(workspace_check_refuses_what_the_system_is_made_of)
 
 	make_tree();
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
-		int rc = workspace_check(&homes, rows[i].path, real, &err);
+		int rc = ats_workspace_check(&homes, rows[i].path, real, &err);
 
 		if (rc == -ATS_E_NOENT)	/* not on every system */
 			continue;
@@ -154,7 +154,7 @@ START_TEST(workspace_check_refuses_what_the_system_is_made_of)
 		    strstr(err.text, "contains the home") != NULL, "%s", err.text);
 	}
 	for (size_t i = 0; i < ATS_ARRAY_LEN(fine); i++) {
-		int rc = workspace_check(&homes, fine[i], real, &err);
+		int rc = ats_workspace_check(&homes, fine[i], real, &err);
 
 		ck_assert_msg(rc != -ATS_E_INVAL, "%s", err.text);
 	}
@@ -171,17 +171,17 @@ START_TEST(workspace_check_resolves_what_is_fine)
 
 	make_tree();
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
-		ck_assert_msg(workspace_check(&homes, at(rows[i][0]), real, &err) == 0, "%s",
+		ck_assert_msg(ats_workspace_check(&homes, at(rows[i][0]), real, &err) == 0, "%s",
 		    err.text);
 		ck_assert_str_eq(real, at(rows[i][1]));
 	}
-	ck_assert_int_eq(workspace_check_grant(&homes, at("file"), real, &err), 0);
-	ck_assert_int_eq(workspace_check_grant(&homes, "/usr", real, &err), 0);
-	ck_assert_int_eq(workspace_check_grant(&homes, at("home"), real, &err), -ATS_E_INVAL);
-	ck_assert_int_eq(workspace_check_grant(&homes, "/", real, &err), -ATS_E_INVAL);
+	ck_assert_int_eq(ats_workspace_check_grant(&homes, at("file"), real, &err), 0);
+	ck_assert_int_eq(ats_workspace_check_grant(&homes, "/usr", real, &err), 0);
+	ck_assert_int_eq(ats_workspace_check_grant(&homes, at("home"), real, &err), -ATS_E_INVAL);
+	ck_assert_int_eq(ats_workspace_check_grant(&homes, "/", real, &err), -ATS_E_INVAL);
 	/* a name that only begins like one of ours */
 	ck_assert_int_eq(mkdir(at("state2"), 0755), 0);
-	ck_assert_int_eq(workspace_check(&homes, at("state2"), real, &err), 0);
+	ck_assert_int_eq(ats_workspace_check(&homes, at("state2"), real, &err), 0);
 	remove_tree();
 }
 END_TEST

@@ -11,7 +11,7 @@
 #include "tests/lib/unit.h"
 
 static char top[64], home[96];
-static struct homes homes;
+static struct ats_homes homes;
 static struct ats_conf_strv env;
 
 static void

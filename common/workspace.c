@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks of workspaces and view grants. Runs in the vault; a client of vault.sock (the
- * user, by peer uid) chooses the path, and so may have planted symbolic links: everything
- * is decided on the resolved path. Makes no descriptor and works under Landlock. */
-#include "brain/vault/workspace.h"
+ * Checks of workspaces and view grants. Runs in the vault, where a client of vault.sock (the user,
+ * by peer uid) chooses the path and so may have planted symbolic links, and in ats-http before it
+ * listens. Everything is decided on the resolved path. Makes no descriptor and works under
+ * Landlock. */
+#include "common/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ resolve_home(const char *path, char out[ATS_PATH_MAX])
 }
 
 int
-homes_find(struct homes *ret, const struct ats_places *places, struct ats_err *err)
+ats_homes_find(struct ats_homes *ret, const struct ats_places *places, struct ats_err *err)
 {
 	const char *own[3] = { places->runtime, places->state, places->config };
 	const struct passwd *pw = getpwuid(getuid());
@@ -122,7 +123,7 @@ check_system(const char *real, const char *asked, struct ats_err *err)
 }
 
 static int
-check_place(const struct homes *h, const char *real, const char *asked, struct ats_err *err)
+check_place(const struct ats_homes *h, const char *real, const char *asked, struct ats_err *err)
 {
 	if (strcmp(real, "/") == 0)
 		return ats_err_set(err, ATS_E_INVAL,
@@ -156,7 +157,7 @@ check_place(const struct homes *h, const char *real, const char *asked, struct a
 }
 
 static int
-resolve_checked(const struct homes *h, const char *path, char real[ATS_PATH_MAX],
+resolve_checked(const struct ats_homes *h, const char *path, char real[ATS_PATH_MAX],
     struct stat *ret_st, struct ats_err *err)
 {
 	if (path[0] != '/')
@@ -172,7 +173,7 @@ resolve_checked(const struct homes *h, const char *path, char real[ATS_PATH_MAX]
 }
 
 int
-workspace_check(const struct homes *h, const char *path, char real[ATS_PATH_MAX],
+ats_workspace_check(const struct ats_homes *h, const char *path, char real[ATS_PATH_MAX],
     struct ats_err *err)
 {
 	struct stat st;
@@ -191,7 +192,7 @@ workspace_check(const struct homes *h, const char *path, char real[ATS_PATH_MAX]
 }
 
 int
-workspace_check_far(const char *path, char real[ATS_PATH_MAX], struct ats_err *err)
+ats_workspace_check_far(const char *path, char real[ATS_PATH_MAX], struct ats_err *err)
 {
 	if (path[0] != '/')
 		return ats_err_set(err, ATS_E_INVAL, "%s: not an absolute path", path);
@@ -211,7 +212,7 @@ workspace_check_far(const char *path, char real[ATS_PATH_MAX], struct ats_err *e
 }
 
 int
-workspace_check_grant(const struct homes *h, const char *path, char real[ATS_PATH_MAX],
+ats_workspace_check_grant(const struct ats_homes *h, const char *path, char real[ATS_PATH_MAX],
     struct ats_err *err)
 {
 	struct stat st;
