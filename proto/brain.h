@@ -15,6 +15,8 @@ enum ats_brain_msg {
 #include "proto/brain.def"
 #undef MSG
 };
+/* How an error with ATS_E_UNKNOWN_ID begins that tells root whose a thing is; a uid follows. */
+#define ATS_IS_OF_UID "it is of uid "
 /* Of START_SCRIPT and RUN_SCRIPT. */
 enum ats_script_step { SCRIPT_BUILD = 1, SCRIPT_PROBE = 2, SCRIPT_DESTROY = 3 };
 /* Of GATEWAY_TOOL and GW_TOOL: what a tool's maker says of it. */

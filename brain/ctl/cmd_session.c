@@ -61,8 +61,7 @@ close_session(struct ctl *c, const char *id)
 	if (rc == 0)
 		rc = brain_ask(fd, ATS_MSG_CLOSE_SESSION, id, NULL, &m, &err);
 	if (rc == -ATS_E_UNKNOWN_ID)
-		return ctl_fail_code(CTL_FAIL, ats_err_name(-rc),
-		    "session: %s: unknown id; atsctl session ls shows the ids", id);
+		return query_unknown(c, id, "session ls", &err);
 	if (rc < 0)
 		return ctl_fail_err(c, CTL_FAIL, &err);
 	ats_ipc_done(&m);

@@ -3,7 +3,9 @@
  * One method, one answer. Process: atsctl. */
 #include "brain/ctl/query.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "brain/ctl/brain.h"
 #include "brain/ctl/output.h"
@@ -48,6 +50,22 @@ show(struct ctl *c, struct ats_slice result, const char *text_member)
 }
 
 int
+query_unknown(const struct ctl *c, const char *id, const char *lists, const struct ats_err *err)
+{
+	const char *name = c->command->name, *code = ats_err_name(ATS_E_UNKNOWN_ID);
+	const char *sudo = geteuid() == 0 && c->socket == NULL ? getenv("SUDO_USER") : NULL;
+
+	/* Brain has more to say to root: whose it is. */
+	if (strncmp(err->text, ATS_IS_OF_UID, strlen(ATS_IS_OF_UID)) == 0)
+		return ctl_fail_code(CTL_FAIL, code, "%s: %s: %s", name, id, err->text);
+	if (sudo != NULL)
+		return ctl_fail_code(CTL_FAIL, code, "%s: %s: unknown id to root's own brain; "
+		    "without sudo that of %s is asked", name, id, sudo);
+	return ctl_fail_code(CTL_FAIL, code, "%s: %s: unknown id; atsctl %s shows the ids", name,
+	    id, lists);
+}
+
+int
 query(struct ctl *c, const char *method, const char *id, const char *text_member)
 {
 	struct door d = { .fd = -1 };
@@ -72,7 +90,6 @@ query(struct ctl *c, const char *method, const char *id, const char *text_member
 	door_close(&d);
 	ats_buf_done(&params);
 	if (rc == -ATS_E_UNKNOWN_ID && id != NULL)
-		return ctl_fail_code(CTL_FAIL, ats_err_name(-rc),
-		    "%s: %s: unknown id; atsctl status shows the ids", c->command->name, id);
+		return query_unknown(c, id, "status", &err);
 	return rc < 0 ? ctl_fail_err(c, CTL_FAIL, &err) : CTL_OK;
 }

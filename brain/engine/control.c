@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Methods that look: what there is, and what happens. Runs in the engine; each client sees what
- * its own uid owns, everything else is unknown to it. */
+ * its own uid owns, everything else is unknown to it; root hears whose it is. */
 #include "brain/engine/control.h"
 
 #include <string.h>
@@ -16,15 +16,30 @@
 #include "brain/engine/sessions.h"
 #include "brain/engine/store.h"
 #include "common/clock.h"
+#include "proto/brain.h"
 
 /* ---- one by its id ------------------------------------------------------------------ */
 void
-control_unknown_id(struct rpc *r)
+control_of_another(struct rpc *r, uint64_t uid)
 {
 	struct ats_err err = { 0 };
 
-	(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "unknown id");
+	/* Root can be that user, and has to know whom to be. */
+	if (r->client->uid == 0 && uid != 0)
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, ATS_IS_OF_UID "%llu, and each user's are "
+		    "that user's alone: ask as that user", (unsigned long long)uid);
+	else
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, "unknown id");
 	rpc_fail(r, &err);
+}
+
+void
+control_unknown_id(struct rpc *r, const char *id)
+{
+	const struct sandbox *box = sandboxes_find(r->e->boxes, id);
+	const struct session *s = sessions_find(r->e->sessions, id);
+
+	control_of_another(r, box != NULL ? box->uid : s != NULL ? s->uid : 0);
 }
 
 int
@@ -60,7 +75,7 @@ control_attach(struct rpc *r)
 		return;
 	s = sessions_find_owned(r->e->sessions, id, r->client->uid);
 	if (s == NULL) {
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 		return;
 	}
 	r->client->session = s;
@@ -90,7 +105,7 @@ control_subscribe(struct rpc *r)
 	if (id[0] != '\0') {
 		s = sessions_find_owned(r->e->sessions, id, r->client->uid);
 		if (s == NULL) {
-			control_unknown_id(r);
+			control_unknown_id(r, id);
 			return;
 		}
 	}

@@ -26,8 +26,11 @@ void control_call_id(uint64_t id, char out[CONTROL_CALL_ID]);
 
 /* The only parameter of many methods. Negative: the request was answered. */
 ATS_NODISCARD int control_read_id(struct rpc *r, char *id, size_t size);
-/* Answers that there is nothing of that id, or that it is somebody else's: they look the same. */
-void control_unknown_id(struct rpc *r);
+/* Answers that there is nothing of that id, or that it is somebody else's: they look the same, but
+ * to root, who is told whose it is. */
+void control_unknown_id(struct rpc *r, const char *id);
+/* The same, for what that uid owns; 0 for what nobody does. */
+void control_of_another(struct rpc *r, uint64_t uid);
 /* The caller's sandbox (borrowed) of that id, or NULL. */
 struct sandbox *control_owned_box(struct rpc *r, const char *id);
 

@@ -22,7 +22,7 @@ asked_box(struct rpc *r)
 		return NULL;
 	box = control_owned_box(r, id);
 	if (box == NULL)
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 	return box;
 }
 
@@ -72,17 +72,21 @@ only_box(struct rpc *r)
 {
 	struct sandbox *box, *only = NULL;
 	struct ats_err err = { 0 };
-	size_t pos = 0, n = 0;
+	size_t pos = 0, n = 0, all = 0;
 
-	while ((box = sandboxes_each(r->e->boxes, &pos)) != NULL)
+	for (; (box = sandboxes_each(r->e->boxes, &pos)) != NULL; all++)
 		if (box->uid == r->client->uid) {
 			only = box;
 			n++;
 		}
 	if (n == 1)
 		return only;
-	(void)ats_err_set(&err, n == 0 ? ATS_E_NO_SANDBOX : ATS_E_INVAL, n == 0 ?
-	    "there is no sandbox" : "there are %zu sandboxes: name one by its id", n);
+	if (n == 0 && all > 0 && r->client->uid == 0)
+		(void)ats_err_set(&err, ATS_E_NO_SANDBOX, "there are %zu sandboxes, and none is "
+		    "root's: each user upgrades their own", all);
+	else
+		(void)ats_err_set(&err, n == 0 ? ATS_E_NO_SANDBOX : ATS_E_INVAL, n == 0 ?
+		    "there is no sandbox" : "there are %zu sandboxes: name one by its id", n);
 	rpc_fail(r, &err);
 	return NULL;
 }
@@ -100,7 +104,7 @@ control_sandbox_upgrade(struct rpc *r)
 	if (box != NULL)
 		upgrade_ask(r, box);
 	else if (id[0] != '\0')
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 }
 
 void
@@ -114,7 +118,7 @@ control_sandbox_logs(struct rpc *r)
 		return;
 	box = control_owned_box(r, id);
 	if (box == NULL || !ats_id_valid(id)) {
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 		return;
 	}
 	n = sandbox_log_tail(box, text, sizeof(text));

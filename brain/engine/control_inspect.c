@@ -24,7 +24,7 @@ control_session_show(struct rpc *r)
 		return;
 	s = sessions_find_owned(r->e->sessions, id, r->client->uid);
 	if (s == NULL) {
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 		return;
 	}
 	control_write_session(rpc_begin(r), s);
@@ -38,7 +38,7 @@ inspect_ended(struct rpc *r, const struct ended_call *c)
 	char id[CONTROL_CALL_ID];
 
 	if (c->uid != r->client->uid) {
-		control_unknown_id(r);
+		control_of_another(r, c->uid);
 		return;
 	}
 	control_call_id(c->id, id);
@@ -59,7 +59,7 @@ inspect_stored(struct rpc *r, uint64_t number)
 
 	if (store_call_by_id(r->e->store, number, &row, NULL) != 1 ||
 	    sessions_find_owned(r->e->sessions, row.session, r->client->uid) == NULL) {
-		control_unknown_id(r);
+		control_of_another(r, 0);
 		return;
 	}
 	control_call_id(number, id);
@@ -92,7 +92,7 @@ inspect_call(struct rpc *r, const char *id)
 	errno = 0;
 	number = strtoull(id + 2, &end, 10);
 	if (errno != 0 || id[2] == '\0' || *end != '\0') {
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 		return;
 	}
 	c = calls_find(r->e->calls, number);
@@ -102,7 +102,7 @@ inspect_call(struct rpc *r, const char *id)
 	} else if (c == NULL || c->session == NULL) {
 		inspect_stored(r, number);
 	} else if (c->session->uid != r->client->uid) {
-		control_unknown_id(r);
+		control_of_another(r, c->session->uid);
 	} else {
 		control_write_call(rpc_begin(r), c);
 		rpc_end(r);
@@ -129,6 +129,6 @@ control_inspect(struct rpc *r)
 	} else if (strncmp(id, "c-", 2) == 0) {
 		inspect_call(r, id);
 	} else {
-		control_unknown_id(r);
+		control_unknown_id(r, id);
 	}
 }

@@ -138,15 +138,22 @@ do_register(struct client *c, const struct ats_ipc_msg *m)
 	answer_with(c, m->seq, s);
 }
 
-/* Only the owner learns that an id exists. */
+/* Only the owner learns that an id exists, and root. */
 static struct session *
 find_own(struct client *c, const struct ats_ipc_msg *m)
 {
 	struct session *s = reg_find(c->v->reg, m->s[0]);
+	struct ats_err err = { 0 };
 
 	if (s != NULL && s->uid == c->uid)
 		return s;
-	client_failed(c, m->seq, ATS_E_UNKNOWN_ID, "no such session");
+	if (s != NULL && c->uid == 0) {		/* who can be that user, too */
+		(void)ats_err_set(&err, ATS_E_UNKNOWN_ID, ATS_IS_OF_UID "%lu, and each user's are "
+		    "that user's alone: ask as that user", (unsigned long)s->uid);
+		client_err(c, m->seq, &err);
+	} else {
+		client_failed(c, m->seq, ATS_E_UNKNOWN_ID, "no such session");
+	}
 	return NULL;
 }
 

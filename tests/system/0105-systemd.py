@@ -388,6 +388,18 @@ def _(home):
         ats.equal(len(one), 1)
         ats.equal(json.loads(s.ctl(OTHER, "--json", "session", "ls").stdout)["sessions"], [])
         ats.contains(s.ctl(OTHER, "inspect", one[0]["id"], code=1).stderr, b"unknown id")
+        # Root neither, but is told whom to ask; what nobody has is unknown to root, too.
+        box = json.loads(s.ctl(CLIENT, "--json", "sandbox", "ls").stdout)["sandboxes"][0]["id"]
+        says = b"it is of uid %d, and each user's are that user's alone: ask as that user" % CLIENT
+        for words in (("inspect", box), ("sandbox", "upgrade", box), ("sandbox", "kill", box),
+                      ("sandbox", "restart", box), ("sandbox", "logs", box),
+                      ("session", "show", one[0]["id"]), ("session", "close", one[0]["id"])):
+            ats.contains(s.ctl(0, *words, code=1).stderr, says)
+            ats.missing(s.ctl(OTHER, *words, code=1).stderr, b"uid", words)
+            ats.contains(s.ctl(0, *words[:-1], words[-1][:2] + "f" * 12, code=1).stderr,
+                         b"unknown id")
+        ats.contains(s.ctl(0, "sandbox", "upgrade", code=1).stderr, b"none is root's")
+        ats.contains(s.ctl(OTHER, "sandbox", "upgrade", code=1).stderr, b"there is no sandbox")
         seen = json.loads(s.ctl(OTHER, "--json", "status").stdout)
         ats.equal(seen["vault"]["sandboxes"], [])
         ats.equal(len(json.loads(s.ctl(CLIENT, "--json", "status").stdout)["vault"]["sandboxes"]), 1)
