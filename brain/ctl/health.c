@@ -123,6 +123,20 @@ add_gateway(struct ats_json_w *w, struct ats_slice g)
 	return 1;
 }
 
+/* What the vault found when it started or used it last: no value, and nothing of a command's. */
+static size_t
+add_credential(struct ats_json_w *w, struct ats_slice cred)
+{
+	char name[TEXT_MAX], why[TEXT_MAX], what[TEXT_MAX + 16], todo[TEXT_MAX + 64];
+
+	word(cred, "name", name);
+	(void)snprintf(what, sizeof(what), "credential %s", name);
+	(void)snprintf(todo, sizeof(todo), "mend it, then atsctl credential test %s reads it again",
+	    name);
+	add(w, what, "failed", word(cred, "error", why), todo);
+	return 1;
+}
+
 static size_t
 add_hook(struct ats_json_w *w, struct ats_slice h)
 {
@@ -214,6 +228,7 @@ size_t
 health_write(struct ats_json_w *w, struct ats_slice vault, struct ats_slice engine)
 {
 	return add_http(w, vault) + add_journal(w, engine) +
+	       add_each(w, vault, "credentials", add_credential) +
 	       add_each(w, vault, "gateways", add_gateway) +
 	       add_each(w, engine, "hooks", add_hook) +
 	       add_each(w, engine, "sandboxes", add_sandbox);

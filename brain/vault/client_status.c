@@ -90,6 +90,7 @@ client_on_status(struct client *c, const struct ats_ipc_msg *m)
 	http_json(v, &w);
 	add_boxes(c, &w);
 	gateway_json(v, &w);
+	credentials_unwell_json(v, &w);
 	ats_json_w_end(&w);
 	say_json(c, m->seq, &w);
 }

@@ -4,8 +4,12 @@
  * the vault; names in what it is asked are clients' and gateways'. */
 #include "brain/vault/credentials_private.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "brain/vault/vault.h"
 #include "common/clock.h"
@@ -13,6 +17,7 @@
 #include "common/json.h"
 
 #define REFUSED_MS 60000		/* so often at most a refused one is read again */
+#define WHY_MAX 400		/* all of them have to fit beside the rest of the status */
 #define RETRY_MS 3000			/* so long a failure stands, then a use tries again */
 
 int
@@ -120,11 +125,51 @@ state_word(const struct credential *c)
 					       "not read";
 }
 
+static const char *const sources[] = { [CREDENTIAL_FILE] = "file",
+	[CREDENTIAL_SYSTEMD] = "systemd", [CREDENTIAL_COMMAND] = "command" };
+
+/* Why it cannot be had, or false. A file was read when brain started; a command that was not run
+ * yet must at least be there. */
+static bool
+is_unwell(const struct credential *c, char *why, size_t size)
+{
+	const char *program = c->src->kind == CREDENTIAL_COMMAND ? c->src->argv.v[0] : NULL;
+
+	if (c->state == CREDENTIAL_FAILED) {
+		(void)snprintf(why, size, "%.*s", WHY_MAX - 1, c->why.text);
+		return true;
+	}
+	if (program == NULL || c->state == CREDENTIAL_HAVE || c->state == CREDENTIAL_READING ||
+	    faccessat(AT_FDCWD, program, X_OK, AT_EACCESS) == 0)
+		return false;
+	(void)snprintf(why, size, "credentials.%.64s: %.200s: %s", c->src->name, program,
+	    strerror(errno));
+	return true;
+}
+
+void
+credentials_unwell_json(const struct vault *v, struct ats_json_w *w)
+{
+	char why[WHY_MAX];
+
+	ats_json_w_array(w, "credentials");
+	for (size_t i = 0; i < v->credentials->n; i++) {
+		const struct credential *c = &v->credentials->v[i];
+
+		if (!is_unwell(c, why, sizeof(why)))
+			continue;
+		ats_json_w_object(w, NULL);
+		ats_json_w_str(w, "name", c->src->name);
+		ats_json_w_str(w, "source", sources[c->src->kind]);
+		ats_json_w_str(w, "error", why);
+		ats_json_w_end(w);
+	}
+	ats_json_w_end(w);
+}
+
 void
 credentials_json(const struct vault *v, const char *name, struct ats_json_w *w)
 {
-	static const char *const sources[] = { [CREDENTIAL_FILE] = "file",
-		[CREDENTIAL_SYSTEMD] = "systemd", [CREDENTIAL_COMMAND] = "command" };
 	const struct sources *g = &v->conf->sources;
 
 	ats_json_w_array(w, "credentials");

@@ -48,5 +48,8 @@ ATS_NODISCARD int credentials_mask(const struct vault *v, struct ats_slice text,
     struct ats_buf *out);
 /* An array of all, or of the one of that name: name, source, state, why, who uses it. */
 void credentials_json(const struct vault *v, const char *name, struct ats_json_w *w);
+/* An array of those that cannot be had, as far as that can be known without running a command of
+ * theirs: name, source, error. Opens nothing. */
+void credentials_unwell_json(const struct vault *v, struct ats_json_w *w);
 
 #endif

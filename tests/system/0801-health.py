@@ -4,6 +4,7 @@
 ats-http, a gateway, a hook, a sandbox that cannot be reached. And a hook's end is in the log."""
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -84,6 +85,42 @@ def _(home):
     p = problems(home)
     ats.equal((list(p), p["gateway gone"]["state"]), (["gateway gone"], "down"))
     for_people(home, "gateway gone", "atsctl credential test key", "atsctl gateway ls")
+
+
+@ats.test("a credential that cannot be read is said before a call needs it; no command is run for that")
+def _(home):
+    ran, bad = os.path.join(home.dir, "ran"), os.path.join(home.dir, "token")
+    with open(bad, "w", encoding="ascii") as f:
+        f.write("sesame-open")
+    os.chmod(bad, 0o644)
+    command = os.path.join(home.dir, "says")
+    with open(command, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\ntouch %s\necho sesame-said\n" % ran)
+    os.chmod(command, 0o755)
+    home.configure({"credentials": {"open": {"file": bad}, "none": {"file": home.dir + "/no"},
+                                    "unit": {"systemd": "nothing"},
+                                    "lost": {"command": [home.dir + "/pass", "show"]},
+                                    "fine": {"command": [command]}}})
+    home.start()
+    p = problems(home)
+    ats.equal(set(p), {"credential " + x for x in ("open", "none", "unit", "lost")})
+    ats.equal({x["state"] for x in p.values()}, {"failed"})
+    ats.equal(by_doctor(home), p)
+    ats.contains(p["credential open"]["why"], "chmod 600")
+    ats.contains(p["credential none"]["why"], home.dir + "/no")
+    ats.contains(p["credential lost"]["why"], home.dir + "/pass: No such file")
+    for_people(home, "credential lost", "atsctl credential test lost")
+    ats.check(not os.path.exists(ran), "it was run")
+    ats.missing(home.ctl("--json", "status", code=1).stdout, b"sesame")
+    os.chmod(bad, 0o600)
+    home.ctl("credential", "test", "open", code=0)
+    shutil.copy(command, home.dir + "/pass")
+    ats.equal(set(problems(home)), {"credential none", "credential unit"})
+    os.unlink(command)
+    ats.check("credential fine" in problems(home))
+    home.ctl("credential", "test", "lost", code=0)
+    os.unlink(home.dir + "/pass")           # what was read is there
+    ats.check("credential lost" not in problems(home))
 
 
 def gateway(home, name):
