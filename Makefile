@@ -113,7 +113,7 @@ ENGINE_O := $(COMMON_O) $(ACCEPT_O) $(CHAN_O) $(TLS_O) $(IPC_O) $(CONFINE_O) $(P
 	$(ENGINE:%=brain/engine/%.o)
 # file work beneath the roots, and the tools that read and change files
 FS_O := hands/fs/place.o hands/fs/open.o hands/fs/nearest.o hands/fs/protected.o hands/fs/hidden.o \
-	hands/fs/target.o hands/fs/replace.o hands/fs/inplace.o hands/fs/saved.o hands/fs/meta.o \
+	hands/fs/target.o hands/fs/parent.o hands/fs/replace.o hands/fs/inplace.o hands/fs/saved.o hands/fs/meta.o \
 	hands/fs/text.o hands/fs/notebook.o hands/fs/notebook_find.o hands/fs/notebook_cell.o hands/fs/match_edit.o hands/fs/diff.o hands/fs/image.o \
 	hands/fs/image_jpeg.o hands/fs/image_web.o hands/fs/pdf.o \
 	hands/tools/result.o hands/tools/change.o hands/tools/read.o hands/tools/read_lines.o hands/tools/read_kind.o \

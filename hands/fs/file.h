@@ -7,6 +7,7 @@
 #include "hands/tools/tool.h"
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 struct fs_place {
 	char path[4096];	/* absolute, normalised, as asked */
@@ -37,10 +38,6 @@ ATS_NODISCARD int fs_open_file(const struct tool_env *env, const struct fs_place
 /* A directory (O_RDONLY | O_DIRECTORY). -ATS_E_INVAL when it is something else. */
 ATS_NODISCARD int fs_open_dir(const struct tool_env *env, const struct fs_place *pl,
     int *ret_fd, struct ats_err *err);
-/* The directory that holds the place (made with parents when make), and the last name. Symlinks
- * of the last name are resolved while they stay inside, so that a write goes through them. */
-ATS_NODISCARD int fs_open_parent(const struct tool_env *env, const struct fs_place *pl,
-    bool make, int *ret_dirfd, char ret_name[256], struct ats_err *err);
 /* A file that is to be written: resolved, known to be neither protected nor in a read-only
  * root, its parent opened, and itself opened and locked (flock) when it exists. For a check
  * (check_only): opened for reading, not locked, and known to be writable by its mode. */
@@ -51,15 +48,26 @@ struct fs_target {
 	int fd;			/* O_RDWR, locked (check: O_RDONLY); -1: does not exist */
 	struct stat st;		/* of fd */
 	size_t made;		/* parents that fs_target_make_parent made */
+	int turn;		/* a locked directory (fs_target_make_parent), or -1 */
 };
+#define FS_TARGET_NONE { .fd = -1, .dirfd = -1, .turn = -1 }
 /* Two workers on one file take turns here; waits no longer than the call's deadline.
  * -ATS_E_DENIED protected or read-only, -ATS_E_NOTFILE, -ATS_E_ESCAPES, -ATS_E_BUSY. */
 ATS_NODISCARD int fs_target_open(const struct tool_env *env, const struct fs_place *pl,
     struct fs_target *ret, struct ats_err *err);
-ATS_NODISCARD int fs_target_make_parent(struct fs_target *t, struct ats_err *err);
+/* Before a file is made: its parents are there, and its names are still not protected. Where one
+ * of them counts in a repository, no other worker changes that until t is done. As
+ * fs_target_open; -ATS_E_BUSY also when a link or something else took the place of a parent. */
+ATS_NODISCARD int fs_target_make_parent(const struct tool_env *env, struct fs_target *t,
+    struct ats_err *err);
 /* After a failed write: removes the parents that were made, as far as they are empty. */
 void fs_target_unmake_parent(const struct fs_target *t);
 void fs_target_done(struct fs_target *t);
+/* Whether tools may write a resolved place: not hidden, not read-only, not protected. */
+ATS_NODISCARD int fs_may_write(const struct fs_place *at, struct ats_err *err);
+/* Waits for flock(2) of fd, no longer than the call's deadline. 0 or an errno, EWOULDBLOCK when
+ * others have it; a file system without locks is no error. */
+ATS_NODISCARD int fs_lock(const struct tool_env *env, int fd);
 /* "Did you mean" for a place that does not exist: writes the nearest existing path beside it
  * into out, or returns false. */
 bool fs_nearest(const struct tool_env *env, const struct fs_place *pl, char *out, size_t size);
@@ -86,5 +94,8 @@ ATS_NODISCARD int fs_replace(int dirfd, const char *name, int old_fd, const char
 /* Whether the names of a path below the directory rootfd are protected against tools
  * (.git/hooks, .mcp.json ...); returns the protected name or NULL. */
 const char *fs_protected(int rootfd, const char *rel);
+/* The first name in rel by which a directory becomes a repository, or which is protected in one:
+ * the length of the path of the directory that holds it, 0 for the root; -1: none. */
+ATS_NODISCARD ssize_t fs_repository_at(const char *rel);
 
 #endif

@@ -90,24 +90,33 @@ in_git(const struct above *a)
 	return false;
 }
 
+/* By these git takes a directory for a repository: the first, with the next two or the last. */
+static const char *const parts[] = { "HEAD", "objects", "refs", "commondir" };
+
+static const char *
+part(const char *p, size_t n)
+{
+	for (size_t i = 0; i < ATS_ARRAY_LEN(parts); i++)
+		if (same(p, n, parts[i]))
+			return parts[i];
+	return NULL;
+}
+
 /* Whether the component makes what holds it a repository, which has a config, hooks or the like
  * already: written before, as nobody's. */
 static const char *
 makes_repository(const char *p, size_t n, const struct above *a)
 {
-	static const char *const names[] = { "HEAD", "objects", "refs", "commondir" };
-	const char *it = NULL;
-	bool is[ATS_ARRAY_LEN(names)], any = false;
+	const char *it = part(p, n);
+	bool is[ATS_ARRAY_LEN(parts)], any = false;
 	int fd ATS_CLEANUP_FD = -1;
 
-	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++)
-		it = same(p, n, names[i]) ? names[i] : it;
 	if (it != NULL)
 		fd = open_above(a, a->n);
 	if (fd < 0 || has(fd, it))	/* it is there: nothing becomes of it */
 		return NULL;
-	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++)
-		is[i] = names[i] == it || has(fd, names[i]);
+	for (size_t i = 0; i < ATS_ARRAY_LEN(parts); i++)
+		is[i] = parts[i] == it || has(fd, parts[i]);
 	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
 		any = any || (rows[i].kind == PROTECT_GIT &&
 		    (has(fd, rows[i].name) || same(p, n, rows[i].name)));
@@ -142,4 +151,26 @@ fs_protected(int rootfd, const char *rel)
 		p += n + (p[n] == '/');
 	}
 	return NULL;
+}
+
+static bool
+counts_in_repository(const char *p, size_t n)
+{
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++)
+		if (rows[i].kind == PROTECT_GIT && same(p, n, rows[i].name))
+			return true;
+	return part(p, n) != NULL;
+}
+
+ssize_t
+fs_repository_at(const char *rel)
+{
+	for (const char *p = rel; *p != '\0';) {
+		size_t n = strcspn(p, "/");
+
+		if (n > 0 && counts_in_repository(p, n))
+			return p > rel ? p - rel - 1 : 0;
+		p += n + (p[n] == '/');
+	}
+	return -1;
 }

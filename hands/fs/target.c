@@ -31,10 +31,11 @@ fs_target_done(struct fs_target *t)
 {
 	ats_fd_close(&t->fd);
 	ats_fd_close(&t->dirfd);
+	ats_fd_close(&t->turn);
 }
 
-static int
-may_write(const struct fs_place *at, struct ats_err *err)
+int
+fs_may_write(const struct fs_place *at, struct ats_err *err)
 {
 	const char *name = fs_protected(at->root->fd, at->rel);
 
@@ -97,15 +98,14 @@ is_current(struct fs_target *t)
 	return now.st_ino == t->st.st_ino && now.st_dev == t->st.st_dev ? 0 : ESTALE;
 }
 
-/* Locks t->fd. 0 or an errno. */
-static int
-lock(const struct tool_env *env, const struct fs_target *t)
+int
+fs_lock(const struct tool_env *env, int fd)
 {
 	uint64_t give_up = ats_clock_us() + LOCK_MAX_US;
 
 	if (env->deadline_us != 0 && env->deadline_us < give_up)
 		give_up = env->deadline_us;
-	while (flock(t->fd, LOCK_EX | LOCK_NB) < 0) {
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			break; /* a file system without locks: the hash check remains */
 		if (ats_clock_us() >= give_up)
@@ -187,7 +187,7 @@ try_open(const struct tool_env *env, const struct fs_place *pl, struct fs_target
 	t->at.rel = t->at.path + (pl->rel - pl->path);
 	if (strcmp(pl->rel, ".") == 0)
 		return EISDIR;
-	rc = may_write(&t->at, err);
+	rc = fs_may_write(&t->at, err);
 	if (rc < 0)
 		return rc;
 	rc = open_plain(env, &t->at, t);
@@ -196,7 +196,7 @@ try_open(const struct tool_env *env, const struct fs_place *pl, struct fs_target
 		fs_target_done(t);
 		rc = fs_resolve(env, pl, &t->at, err);
 		if (rc == 0)
-			rc = may_write(&t->at, err);
+			rc = fs_may_write(&t->at, err);
 		if (rc < 0)
 			return rc;
 		rc = open_plain(env, &t->at, t);
@@ -223,7 +223,7 @@ take(const struct tool_env *env, const struct fs_place *pl, struct fs_target *t,
 		    "%.400s is a hard link of a protected file. Nothing was changed.",
 		    pl->path);
 	if (!env->check_only)
-		rc = lock(env, t);
+		rc = fs_lock(env, t->fd);
 	return rc != 0 ? rc : is_current(t);
 }
 
@@ -237,7 +237,7 @@ fs_target_open(const struct tool_env *env, const struct fs_place *pl,
 
 	for (int i = 0; rc == ESTALE && (i < RACES_MAX || ats_clock_us() < give_up);
 	     i++) {
-		t->fd = t->dirfd = -1;
+		t->fd = t->dirfd = t->turn = -1;
 		t->made = 0;
 		rc = try_open(env, pl, t, err);
 		if (rc == 0 && t->fd >= 0)
@@ -261,52 +261,5 @@ fs_target_open(const struct tool_env *env, const struct fs_place *pl,
 		    pl->path);
 	default:
 		return rc < 0 ? rc : fs_open_error(env, pl, rc, err);
-	}
-}
-
-int
-fs_target_make_parent(struct fs_target *t, struct ats_err *err)
-{
-	struct tool_env env = {
-		.roots = t->at.root, .nroots = 1, .cwd = t->at.root->path
-	};
-	char dir[4096], name[256], *slash;
-
-	if (t->dirfd >= 0)
-		return 0;
-	(void)snprintf(dir, sizeof(dir), "%s", t->at.rel);
-	while ((slash = strrchr(dir, '/')) != NULL) {
-		int fd ATS_CLEANUP_FD = -1;
-
-		*slash = '\0';
-		fd = fs_beneath_plain(t->at.root->fd, dir, O_PATH, 0);
-		if (fd >= 0)
-			break;
-		t->made++;
-	}
-	return fs_open_parent(&env, &t->at, true, &t->dirfd, name, err);
-}
-
-void
-fs_target_unmake_parent(const struct fs_target *t)
-{
-	char dir[4096], *slash;
-
-	(void)snprintf(dir, sizeof(dir), "%s", t->at.rel);
-	for (size_t i = 0; i < t->made && (slash = strrchr(dir, '/')) != NULL; i++) {
-		int up ATS_CLEANUP_FD = -1;
-		char *last;
-
-		*slash = '\0';
-		last = strrchr(dir, '/');
-		if (last != NULL)
-			*last = '\0';
-		up = fs_beneath_plain(t->at.root->fd, last != NULL ? dir : ".",
-		    O_PATH | O_DIRECTORY, 0);
-		if (up < 0 ||
-		    unlinkat(up, last != NULL ? last + 1 : dir, AT_REMOVEDIR) < 0)
-			return;
-		if (last != NULL)
-			*last = '/';
 	}
 }

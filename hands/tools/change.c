@@ -29,7 +29,7 @@ change_open(struct change *c, const struct tool_env *env, const char *name,
 	c->old_n = 0;
 	c->sha[0] = '\0';
 	c->in_place = false;
-	c->t.fd = c->t.dirfd = -1;
+	c->t.fd = c->t.dirfd = c->t.turn = -1;
 	c->t.made = 0;
 	rc = fs_place(env, name, &c->pl, err);
 	if (rc == 0)
@@ -124,7 +124,7 @@ change_commit(struct change *c, const char *content, size_t n, struct tool_resul
 
 	if (c->env->check_only)	/* a fault of ours; the worker's confinement says so too */
 		return ats_err_set(err, ATS_E_PERM, "A check does not write.");
-	rc = fs_target_make_parent(&c->t, err);
+	rc = fs_target_make_parent(c->env, &c->t, err);
 	if (rc == 0)
 		rc = fs_replace(
 		    c->t.dirfd, c->t.name, c->t.fd, content, n, &st, &c->in_place, err);

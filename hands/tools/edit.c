@@ -89,7 +89,7 @@ static int
 run(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct edit_call k = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct edit_call k = { .c.t = FS_TARGET_NONE };
 	int rc = prepare(&k, env, input, out, &err);
 
 	if (rc == 0)
@@ -101,7 +101,7 @@ static int
 check(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct edit_call k = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct edit_call k = { .c.t = FS_TARGET_NONE };
 	int rc = prepare(&k, env, input, out, &err);
 
 	if (rc == 0 && k.whole.p != NULL)

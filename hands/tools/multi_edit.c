@@ -143,7 +143,7 @@ static int
 run(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct multi m = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct multi m = { .c.t = FS_TARGET_NONE };
 	int rc = prepare(&m, env, input, out, &err);
 
 	if (rc == 0)
@@ -155,7 +155,7 @@ static int
 check(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct multi m = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct multi m = { .c.t = FS_TARGET_NONE };
 	int rc = prepare(&m, env, input, out, &err);
 
 	if (rc == 0 && m.creates)

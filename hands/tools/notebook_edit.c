@@ -244,7 +244,7 @@ static int
 run(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct notebook_call k = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct notebook_call k = { .c.t = FS_TARGET_NONE };
 	int rc;
 
 	ats_buf_init(&k.bytes, 2 * CHANGE_FILE_MAX);
@@ -258,7 +258,7 @@ static int
 check(const struct tool_env *env, const void *input, struct tool_result *out)
 {
 	struct ats_err err = { .code = ATS_E_NOMEM, .text = "out of memory" };
-	struct notebook_call k = { .c.t = { .fd = -1, .dirfd = -1 } };
+	struct notebook_call k = { .c.t = FS_TARGET_NONE };
 	int rc;
 
 	ats_buf_init(&k.bytes, 2 * CHANGE_FILE_MAX);

@@ -170,7 +170,7 @@ begin(struct write_call *k)
 {
 	memset(k, 0, sizeof(*k));
 	k->style.kind = TEXT_UTF8;
-	k->c.t.fd = k->c.t.dirfd = -1;
+	k->c.t.fd = k->c.t.dirfd = k->c.t.turn = -1;
 	ats_buf_init(&k->bytes, 2 * CHANGE_FILE_MAX);
 	ats_buf_init(&k->lines, 2 * CHANGE_FILE_MAX);
 	ats_buf_init(&k->decoded, 2 * CHANGE_FILE_MAX);

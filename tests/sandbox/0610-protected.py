@@ -49,6 +49,20 @@ def _(p):
                   "x\nhost")
 
 
+@each("file tools side by side complete no repository in which a config or hooks lie")
+def _(p):
+    names = ("HEAD", "objects/x", "refs/x", "config", "hooks/update")
+    with p.box() as b:
+        for i in range(10):
+            made = [b.start("Write", file_path=p.path("d%d/%s" % (i, n)), content="x\n")
+                    for n in names]
+            results = [b.wait(call) for call in made]
+            # All three that make one before both others, or all others before the last of them.
+            ats.check(sum(not r.error for r in results) in (3, 4), [r.text for r in results])
+            for r in results:
+                ats.check(not r.error or "is protected" in r.text, r.text)
+
+
 @each("what is put in their place meanwhile is named in the result")
 def _(p):
     p.write(".git/HEAD")

@@ -239,23 +239,27 @@ START_TEST(target_locked_by_another_waits_for_the_deadline)
 }
 END_TEST
 
-START_TEST(open_parent_makes_what_is_missing)
+START_TEST(make_parent_makes_what_is_missing)
 {
 	struct fake_env f;
 	struct fs_place pl;
 	struct ats_err err;
-	char name[256];
+	struct fs_target t;
 	int fd = -1;
 
 	fake_start(&f);
 	ck_assert_int_eq(fs_place(&f.env, "a/b/c/file", &pl, &err), 0);
-	ck_assert_int_eq(fs_open_parent(&f.env, &pl, false, &fd, name, &err), -ATS_E_NOENT);
-	ck_assert_int_eq(fs_open_parent(&f.env, &pl, true, &fd, name, &err), 0);
-	ck_assert_str_eq(name, "file");
-	ck_assert_int_eq(access(fake_path(&f, "ws/a/b/c"), F_OK), 0);
-	close(fd);
+	ck_assert_int_eq(fs_target_open(&f.env, &pl, &t, &err), 0);
+	ck_assert_int_eq(t.dirfd, -1);
+	ck_assert_int_eq(fs_target_make_parent(&f.env, &t, &err), 0);
+	ck_assert_str_eq(t.name, "file");
+	ck_assert_uint_eq(t.made, 3);
+	ck_assert_int_eq(faccessat(t.dirfd, "../../../a/b/c", F_OK, 0), 0);
+	fs_target_unmake_parent(&t);
+	fs_target_done(&t);
+	fake_expect_entries(&f, "ws", 0);
 	ck_assert_int_eq(fs_place(&f.env, ".", &pl, &err), 0);
-	ck_assert_int_eq(fs_open_parent(&f.env, &pl, true, &fd, name, &err), -ATS_E_NOTFILE);
+	ck_assert_int_eq(fs_target_open(&f.env, &pl, &t, &err), -ATS_E_NOTFILE);
 	ck_assert_int_eq(fs_open_dir(&f.env, &pl, &fd, &err), 0);
 	close(fd);
 	fake_put_str(&f, "ws/file", "x");
@@ -296,5 +300,5 @@ END_TEST
 ATS_UNIT_MAIN("fs_open", open_file_takes_regular_files_only,
     open_file_missing_names_the_nearest, open_file_odd_names_round_trip,
     open_file_swap_race_never_leaves_the_root, target_swap_race_never_writes_outside,
-    target_locked_by_another_waits_for_the_deadline, open_parent_makes_what_is_missing,
+    target_locked_by_another_waits_for_the_deadline, make_parent_makes_what_is_missing,
     read_all_over_the_cap_fails)

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -265,6 +266,143 @@ START_TEST(write_two_processes_make_one_file)
 }
 END_TEST
 
+/* What a Write has before it begins to change something. */
+static void
+open_one(struct fake_env *f, struct change *c, const char *name)
+{
+	struct ats_err err = { 0 };
+
+	ck_assert_msg(change_open(c, &f->env, name, &err) == 0, "%s: %s", name, err.text);
+}
+
+/* The rest of it. */
+static int
+commit_one(struct fake_env *f, struct change *c)
+{
+	struct ats_err err = { 0 };
+	int rc = change_commit(c, "x\n", 2, &f->res, &err);
+
+	(void)change_end(c, rc, &err, &f->res);
+	return rc;
+}
+
+START_TEST(write_is_checked_again_when_nobody_else_can_make_a_repository)
+{
+	/* The second of two that were both allowed; what is there of d before them. */
+	static const struct { const char *have[3], *first, *second; bool refused; } rows[] = {
+		{ { "d/HEAD", "d/refs/x", NULL }, "d/config", "d/objects/x", true },
+		{ { "d/HEAD", "d/refs/x", NULL }, "d/objects/x", "d/config", true },
+		{ { "d/HEAD", "d/refs/x", NULL }, "d/objects/y/x", "d/hooks/update", true },
+		{ { "d/objects/x", "d/config", NULL }, "d/HEAD", "d/refs/heads/main", true },
+		{ { "d/objects/x", "d/config", NULL }, "d/refs/heads/main", "d/HEAD", true },
+		{ { NULL }, "d/commondir", "d/config", true },
+		{ { NULL }, "d/commondir", "d/HEAD", true },
+		{ { "HEAD", "refs/x", NULL }, "config", "objects/x", true },
+		{ { NULL }, "d/config", "d/HEAD", false },
+		{ { "d/HEAD", NULL }, "d/objects/x", "d/refs/x", false },
+		{ { "d/HEAD", "d/refs/x", NULL }, "d/objects/x", "d/sub/x", false },
+	};
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(rows); i++) {
+		struct fake_env f;
+		struct change c;
+		char path[64];
+
+		fake_start(&f);
+		for (size_t k = 0; k < 3 && rows[i].have[k] != NULL; k++) {
+			fake_write(&f, rows[i].have[k], "x\n");
+			fake_expect_code(&f, 0);
+		}
+		open_one(&f, &c, rows[i].second);
+		fake_write(&f, rows[i].first, "x\n");
+		fake_expect_code(&f, 0);
+		ck_assert_msg(commit_one(&f, &c) == (rows[i].refused ? -ATS_E_DENIED : 0),
+		    "%s after %s", rows[i].second, rows[i].first);
+		(void)snprintf(path, sizeof(path), "ws/%s", rows[i].second);
+		ck_assert_int_eq(access(fake_path(&f, path), F_OK), rows[i].refused ? -1 : 0);
+		fake_stop(&f);
+	}
+}
+END_TEST
+
+/* Between that check and the file's name no other may have passed its own. */
+START_TEST(write_of_a_name_that_counts_in_a_repository_takes_its_turn)
+{
+	static const char *const names[] = { "d/config", "d/objects/x", "d/HEAD", "d/info/a/b" };
+	struct fake_env f;
+	int fd;
+
+	fake_start(&f);
+	fake_write(&f, "d/other", "x\n");
+	fd = open(fake_path(&f, "ws/d"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	f.env.deadline_us = ats_clock_us() + 20000;
+	for (size_t i = 0; i < ATS_ARRAY_LEN(names); i++) {
+		fake_write(&f, names[i], "x\n");
+		ck_assert_msg(f.res.code == ATS_E_BUSY, "%s: %s", names[i], f.res.text.data);
+	}
+	fake_expect_entries(&f, "ws/d", 1);
+	fake_write(&f, "d/plain", "x\n");
+	fake_expect_code(&f, 0);
+	ck_assert_int_eq(close(fd), 0);
+	fake_write(&f, "d/config", "x\n");
+	fake_expect_code(&f, 0);
+	fake_stop(&f);
+}
+END_TEST
+
+START_TEST(write_many_processes_complete_no_repository)
+{
+	static const char *const names[] = { "HEAD", "objects/x", "refs/x", "config",
+		"hooks/update" };
+	pid_t child[ATS_ARRAY_LEN(names)];
+	struct fake_env f;
+	int status, ok;
+
+	fake_start(&f);
+	for (int i = 0; i < 40; i++) {
+		char name[32];
+
+		for (size_t k = 0; k < ATS_ARRAY_LEN(names); k++) {
+			snprintf(name, sizeof(name), "d%d/%s", i, names[k]);
+			child[k] = fork();
+			if (child[k] == 0) {
+				fake_write(&f, name, "x\n");
+				_exit(!f.res.is_error);
+			}
+		}
+		ok = 0;
+		for (size_t k = 0; k < ATS_ARRAY_LEN(names); k++) {
+			ck_assert_int_eq(waitpid(child[k], &status, 0), child[k]);
+			ok += WIFEXITED(status) && WEXITSTATUS(status) == 1;
+		}
+		/* All three that make one before both others, or all others before the last. */
+		ck_assert_msg(ok == 3 || ok == 4, "%d were written", ok);
+	}
+	fake_stop(&f);
+}
+END_TEST
+
+START_TEST(write_follows_no_link_that_is_made_meanwhile)
+{
+	struct fake_env f;
+	struct change c;
+
+	fake_start(&f);
+	ck_assert_int_eq(mkdir(fake_path(&f, "ws/.git"), 0755), 0);
+	ck_assert_int_eq(mkdir(fake_path(&f, "ws/.git/hooks"), 0755), 0);
+	open_one(&f, &c, "d/hooks/pre-commit");
+	ck_assert_int_eq(symlink(".git", fake_path(&f, "ws/d")), 0);
+	ck_assert_int_eq(commit_one(&f, &c), -ATS_E_BUSY);
+	open_one(&f, &c, "e/new");
+	ck_assert_int_eq(symlink(".git", fake_path(&f, "ws/e")), 0);
+	ck_assert_int_eq(commit_one(&f, &c), -ATS_E_BUSY);
+	fake_expect_entries(&f, "ws/.git", 1);
+	fake_expect_entries(&f, "ws/.git/hooks", 0);
+	fake_stop(&f);
+}
+END_TEST
+
 START_TEST(write_and_edit_of_4_kib_cost)
 {
 	struct fake_env f;
@@ -301,4 +439,7 @@ END_TEST
 ATS_UNIT_MAIN("tool_write", write_keeps_the_style_of_the_old_file, write_utf16_stays_utf16,
     write_diff_is_of_the_text, write_needs_the_read_state, write_retry_knows_its_own_work,
     write_that_fails_leaves_no_new_directories, write_makes_parents_and_goes_through_links,
-    write_refuses_what_it_must, write_two_processes_make_one_file, write_and_edit_of_4_kib_cost)
+    write_refuses_what_it_must, write_two_processes_make_one_file, write_and_edit_of_4_kib_cost,
+    write_is_checked_again_when_nobody_else_can_make_a_repository,
+    write_of_a_name_that_counts_in_a_repository_takes_its_turn,
+    write_many_processes_complete_no_repository, write_follows_no_link_that_is_made_meanwhile)
