@@ -15,6 +15,12 @@ BUILD = os.path.abspath(os.environ.get("ATS_BUILD", os.path.join(TOP, "build")))
 TIMEOUT = 30.0
 OTHER_UID = 12345       # the ordinary user whom root becomes for tests with users=True
 
+# A shell that starts tests in the background has them ignore these, and they what they start.
+for _sig in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_sig) == signal.SIG_IGN:
+        signal.signal(_sig, signal.default_int_handler if _sig == signal.SIGINT else
+                      signal.SIG_DFL)
+
 
 def test_env():
     """What steers faults and sanitizers, for a program that is started with nothing else."""
