@@ -19,6 +19,7 @@
 #include "brain/vault/sockets.h"
 #include "brain/vault/spawner.h"
 #include "brain/vault/vault.h"
+#include "common/confine/limits.h"
 #include "common/fd.h"
 #include "common/options.h"
 
@@ -114,6 +115,7 @@ main(int argc, char **argv)
 	options_parse(argc, argv, &opt);
 	ats_options_standard_fds(O_RDWR);
 	ats_log_init("vault", ATS_LOG_INFO, STDERR_FILENO);
+	ats_limits_raise_files();
 	(void)umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);	/* RLIMIT_FSIZE: an error of that write */

@@ -18,6 +18,8 @@ const struct ats_limit ats_limits_daemon[] = {
 };
 const size_t ats_limits_ndaemon = ATS_ARRAY_LEN(ats_limits_daemon);
 
+#define FILES_WANTED 16384u
+
 struct pair {			/* the kernel's struct rlimit64 */
 	uint64_t soft, hard;
 };
@@ -67,4 +69,15 @@ ats_limits_set(const struct ats_limit *limits, size_t n, struct ats_err *err)
 		}
 	}
 	return 0;
+}
+
+void
+ats_limits_raise_files(void)
+{
+	struct pair l;
+
+	if (limit_call(RLIMIT_NOFILE, NULL, &l) < 0 || l.soft >= FILES_WANTED)
+		return;
+	l.soft = l.hard < FILES_WANTED ? l.hard : FILES_WANTED;
+	(void)limit_call(RLIMIT_NOFILE, &l, NULL);
 }

@@ -18,6 +18,11 @@ struct ats_limit {
 /* 0 or -ATS_E_CONFINE with the limit's name. */
 ATS_NODISCARD int ats_limits_set(const struct ats_limit *limits, size_t n,
     struct ats_err *err);
+/* Raises the soft limit of open files to 16384, or to the hard one; not more, for programs that
+ * close all that there may be. It is also how many descriptors of its user may be under way in
+ * sockets when this process passes one (unix(7)), and a command of the same user may have thousands
+ * there. What cannot be raised stays. */
+void ats_limits_raise_files(void);
 /* What each daemon of ours takes: CORE, RTPRIO, NICE and MSGQUEUE 0. */
 extern const struct ats_limit ats_limits_daemon[];
 extern const size_t ats_limits_ndaemon;

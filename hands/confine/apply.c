@@ -27,6 +27,11 @@
 
 #define CAP(n) (1ull << (n))
 #define MIB (1ull << 20)
+/* How many descriptors of a user may be under way in sockets is a process's own limit of open files
+ * (unix(7)): ours is that much above a command's, so that no command's keep ours from passing. */
+#define FILES_ABOVE 1024
+/* Signals that wait, and timers: counted for the user, on the host, too. */
+#define SIGNALS_MAX 16384
 
 /* The shell zygote mounts in its monitors; nothing else needs a capability. */
 #define SHELL_ZYGOTE_CAPS (CAP(CAP_SYS_ADMIN) | CAP(CAP_SETPCAP))
@@ -85,11 +90,10 @@ nproc(const struct confine *c)
 static int
 step_limits(const struct confine *c, struct ats_err *err)
 {
-	bool shell = c->profile == ATS_PROFILE_SHELL;
 	const struct budget *b = &c->box->budget;
 	const struct ats_limit limits[] = {
 		{ RLIMIT_FSIZE, "fsize", b->file_mib * MIB },
-		{ RLIMIT_NOFILE, "nofile", shell ? b->open_files : 1024 },
+		{ RLIMIT_NOFILE, "nofile", b->open_files + FILES_ABOVE },
 		{ RLIMIT_MEMLOCK, "memlock", 64 << 10 },
 		{ RLIMIT_DATA, "data", b->memory_mib * MIB },
 		{ RLIMIT_NPROC, "nproc", nproc(c) },
@@ -97,6 +101,22 @@ step_limits(const struct confine *c, struct ats_err *err)
 	int rc = ats_limits_set(ats_limits_daemon, ats_limits_ndaemon, err);
 
 	return rc < 0 ? rc : ats_limits_set(limits, ATS_ARRAY_LEN(limits), err);
+}
+
+static int
+step_command_limits(const struct confine *c, struct ats_err *err)
+{
+	uint64_t files = c->box->budget.open_files, room;
+	struct rlimit own;
+
+	if (getrlimit(RLIMIT_NOFILE, &own) < 0)
+		return ats_err_sys(err, "limits.nofile: get");
+	room = own.rlim_max > 2 * FILES_ABOVE ? own.rlim_max - FILES_ABOVE : own.rlim_max / 2;
+	const struct ats_limit limits[] = {
+		{ RLIMIT_NOFILE, "nofile", files < room ? files : room },
+		{ RLIMIT_SIGPENDING, "sigpending", SIGNALS_MAX },
+	};
+	return ats_limits_set(limits, ATS_ARRAY_LEN(limits), err);
 }
 
 /* Of what a command runs only: a monitor may live for days. */
@@ -234,6 +254,7 @@ static const struct step steps[] = {
 	{ "scan", SZ, step_scan },
 	{ "session", FZ | SZ | MO, step_session },
 	{ "limits", FZ | MO, step_limits },
+	{ "command_limits", SH, step_command_limits },
 	{ "cpu", SH, step_cpu },
 	{ "umask", FZ | SZ, step_umask },
 	{ "securebits", F | FZ | SZ, step_securebits },

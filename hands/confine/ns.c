@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -279,6 +280,23 @@ ns_pid_max(const char *proc, unsigned value)
 	return put(path, text, NULL) == 0;
 }
 
+/* What a user has once for all programs: half is left to those of the host. Best effort. */
+static void
+leave_half(const char *name, const char *theirs)
+{
+	char path[64], text[32] = "";
+	ATS_CLEANUP_FD int fd = open(theirs, O_RDONLY | O_CLOEXEC);
+	long all = 0;
+
+	if (fd >= 0 && read(fd, text, sizeof text - 1) > 0)
+		all = strtol(text, NULL, 10);
+	if (all < 2)
+		return;
+	(void)snprintf(path, sizeof path, "/proc/sys/user/%s", name);
+	(void)snprintf(text, sizeof text, "%ld", all / 2);
+	(void)!put(path, text, NULL);
+}
+
 void
 ns_tune(struct box *b)
 {
@@ -294,7 +312,10 @@ ns_tune(struct box *b)
 	if (ns_pid_max("/proc", (unsigned)b->budget.box_processes))
 		b->facts |= BOX_PID_MAX;
 	/* Per user namespace: in root's box it would be the host's. */
-	if (b->situation == BOX_USER &&
-	    put("/proc/sys/user/max_user_namespaces", "0", NULL) == 0)
+	if (b->situation != BOX_USER)
+		return;
+	if (put("/proc/sys/user/max_user_namespaces", "0", NULL) == 0)
 		b->facts |= BOX_NO_USERNS;
+	leave_half("max_inotify_instances", "/proc/sys/fs/inotify/max_user_instances");
+	leave_half("max_inotify_watches", "/proc/sys/fs/inotify/max_user_watches");
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/confine/caps.h"
+#include "common/confine/limits.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/secret.h"
@@ -208,6 +209,7 @@ launcher_run(const struct hands_options *o)
 	l.signals = l.link = l.listen = l.relay.sock = l.lock = -1;
 	l.acceptor.listen = l.acceptor.to = -1;
 	ats_log_init("launcher", ATS_LOG_INFO, STDERR_FILENO);
+	ats_limits_raise_files();
 	mounts_complete();
 	if (own.state_dir == NULL) {
 		if (scratch_make("ats-hands", made, sizeof(made), &l.lock, &err) < 0)

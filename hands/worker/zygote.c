@@ -75,6 +75,10 @@ zygote_announce(const struct zygote_child *z, const int *fds, size_t nfds)
 	struct zygote_msg m = { .what = ZYGOTE_WORKER, .count = 1, .serial = z->serial };
 	ssize_t n = ats_fd_send(ZYGOTE_FD_FRONT, &m, sizeof m, fds, nfds);
 
+	/* Too many descriptors of this user are under way (unix(7), ETOOMANYREFS): front must not
+	 * wait for what does not come. */
+	if (n < 0)
+		say_failed(ATS_E_FULL, "announce: the descriptors could not be passed on");
 	(void)close(ZYGOTE_FD_FRONT);
 	return n < 0 ? (int)n : 0;
 }

@@ -34,7 +34,8 @@ struct zygote_child {
 	unsigned slot;			/* its number with the guard */
 	struct own_place sockets;	/* shell */
 };
-/* Gives front the worker's descriptors (borrowed) and closes the zygote's socket. */
+/* Gives front the worker's descriptors (borrowed) and closes the zygote's socket. Negative: front
+ * was told that there will be none. */
 ATS_NODISCARD int zygote_announce(
     const struct zygote_child *z, const int *fds, size_t nfds);
 /* Says FAILED and ends the child with CONFINE_EXIT. */

@@ -5,6 +5,7 @@ says, named in the result."""
 import contextlib
 import os
 import subprocess
+import sys
 
 from box import Box, OTHER_UID, ats, test
 
@@ -101,6 +102,86 @@ def _(b):
     named(r, "pids", 3, "process_limit_reached")
     ats.contains(r.text, "process limit")
     ats.check(250 < output(r)["survivors"] < 320, output(r))
+
+
+# ---- what a user has once, on the host, too --------------------------------------------------
+# Puts as many descriptors under way as can be, says how many, and keeps them there.
+UNDER_WAY = """
+import array, os, resource, socket, sys
+if len(sys.argv) > 2:       # not earlier: the interpreter may be out of that user's reach
+    os.setresuid(*[int(sys.argv[2])] * 3)
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+null, pairs, n, more = os.open("/dev/null", os.O_RDONLY), [], 0, True
+while more and n < 60000:
+    pairs.append(socket.socketpair())
+    pairs[-1][0].setblocking(False)
+    try:
+        while n < 60000:
+            pairs[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                           array.array("i", [null] * 250))])
+            n += 250
+    except BlockingIOError:
+        pass
+    except OSError:
+        more = False
+print(n, flush=True)
+open(sys.argv[1], "w").write(str(n))
+sys.stdin.read()
+"""
+
+
+# A user of its own: others' tests run beside these.
+UNDER_WAY_UID = 12347
+
+
+def under_way(name):
+    def register(fn):
+        def run():
+            if os.geteuid() != 0:
+                ats.skip("needs a user of its own")
+            with Box(UNDER_WAY_UID) as b:
+                fn(b)
+        ats.case(name, run, home=False)
+        return fn
+    return register
+
+
+@under_way("descriptors that a command has under way do not keep others from theirs")
+def _(b):
+    b.tool("Write", file_path="under_way.py", content=UNDER_WAY)
+    b.sh("mkfifo wait; exec 3<>wait; python3 under_way.py n <&3", run_in_background=True)
+    ats.until(lambda: os.path.exists(b.path("n")) and open(b.path("n")).read(), "they are there")
+    ats.check(int(open(b.path("n")).read()) > 3000, "thousands")
+    for i in range(6):      # more than wait ready
+        ats.equal(b.out("echo %d" % i), str(i))
+        ats.check(not b.tool("Read", file_path="under_way.py").error)
+
+
+@under_way("a worker that cannot come is said not to, and the next one comes")
+def _(b):
+    hold = subprocess.Popen([sys.executable, "-c", UNDER_WAY, "/dev/null", str(b.uid)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        ats.check(int(hold.stdout.readline()) > 10000)
+        b.sh("echo the one that was ready")
+        r = b.sh("echo next")
+        ats.check(r.error, r.text)
+        ats.contains(r.text, "could not be passed on")
+    finally:
+        hold.stdin.close()
+        hold.wait()
+    ats.equal(b.out("echo after"), "after")
+
+
+@test("of what is counted for a user half is left")
+def _(b):
+    if b.uid is None and os.geteuid() == 0:
+        ats.skip("the box of root has a user of its own")
+    with open("/proc/sys/fs/inotify/max_user_instances", encoding="ascii") as f:
+        most = int(f.read())
+    n = int(b.out("python3 -c 'import ctypes\nn = 0\nc = ctypes.CDLL(None)\n"
+                  "while c.inotify_init() >= 0: n += 1\nprint(n)'"))
+    ats.check(0 < n <= most // 2, "%d of %d" % (n, most))
 
 
 # ---- the sandbox --------------------------------------------------------------------------

@@ -138,12 +138,14 @@ def _(found, stage, _b):
     both = {"Max file size": 30 * MIB, "Max locked memory": 64 * KIB}
     if not os.environ.get("ATS_SANITIZED"):
         both["Max data size"] = 1024 * MIB
-    files = {**NONE, **both, "Max open files": 1024}
-    call = {**NONE, **both, "Max open files": 900}
+    # Ours have more than a command: as many descriptors may be under way when one is passed.
+    files = {**NONE, **both, "Max open files": 900 + 1024}
+    call = dict(files)
     if stage.level != BOX:
         call["Max processes"] = 333
+    command = {**call, "Max open files": 900, "Max pending signals": 16384}
     want = [(n, NONE) for n in ("ats-front",)] + [(n, files) for n in FILES] + \
-        [("monitor", call), ("sleep", call)]
+        [("monitor", call), ("sleep", command)]
     for name, rows in want:
         for pid in found[name]:
             # One that is just being made has its caller's, which are not 0, for a moment.
