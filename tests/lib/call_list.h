@@ -114,7 +114,9 @@ static const struct probe_call list_arguments[] = {
 	ROW(mprotect, 0, 4096, 3), ROW(mprotect, 0, 4096, 5), ROW(mprotect, 0, 4096, HIGH(4)),
 	ROW(fcntl, 0, F_GETFL, 0), ROW(fcntl, 0, F_SETFD, 0), ROW(fcntl, 0, F_SETPIPE_SZ, 0),
 	ROW(fcntl, 0, F_SETOWN, 0), ROW(fcntl, 0, F_SETSIG, 0), ROW(fcntl, 0, F_NOTIFY, 0),
-	ROW(fcntl, 0, F_SETLEASE, 0), ROW(fcntl, 0, F_SETLK, 0), ROW(fcntl, 0, F_ADD_SEALS, 0),
+	ROW(fcntl, 0, F_SETLEASE, 0), ROW(fcntl, 0, HIGH(F_SETLEASE), 0),
+	ROW(fcntl, 0, 1040 /* F_SETDELEG */, 0), ROW(fcntl, 0, F_SETLK, 0),
+	ROW(fcntl, 0, F_ADD_SEALS, 0),
 
 	ROW4(prlimit64, 0, 7, 0, 0), ROW4(prlimit64, 0, 7, 1, 0), ROW4(prlimit64, 2, 7, 0, 0),
 	ROW4(prlimit64, 2, 7, 1, 0), ROW4(prlimit64, HIGH(0), 7, 1, 0),

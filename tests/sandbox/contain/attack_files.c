@@ -103,6 +103,23 @@ attack_own_fd_up(void)
 	print_from(out);
 }
 
+/* A program of the host that opens the file would wait for us to give it back. */
+void
+attack_lease(void)
+{
+	static const struct { const char *name; int flags, kind; } ways[] = {
+		{ "a lease to write", O_RDWR, F_WRLCK }, { "a lease to read", O_RDONLY, F_RDLCK } };
+
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		int fd = open("leased", O_CREAT | ways[i].flags, 0644);
+
+		(void)must_fail(fcntl(fd, F_SETLEASE, ways[i].kind), ways[i].name);
+		(void)must_fail(syscall(SYS_fcntl, fd, 1ul << 32 | F_SETLEASE, ways[i].kind),
+		    ways[i].name);
+		(void)close(fd);
+	}
+}
+
 /* A watch tells when and which files of others are touched. */
 void
 attack_watch_outside(void)

@@ -366,6 +366,15 @@ attack_unknown_call(void)
 	must_not_reach(syscall(458, NULL, NULL, 0, 0), "listmount");
 }
 
+/* Its requests are counted for the whole machine: who has them all leaves the host none. */
+void
+attack_async_io(void)
+{
+	unsigned long context = 0;
+
+	must_not_reach(syscall(SYS_io_setup, 1, &context), "io_setup");
+}
+
 /* ---- the terminal --------------------------------------------------------------------- */
 /* On stdin, and on the terminal of the session, where there is one. */
 static int

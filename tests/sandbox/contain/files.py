@@ -124,5 +124,7 @@ check("devices", "no device of the host is there to be opened",
       "try open w /dev/mem /dev/kmem /dev/port /dev/vda /dev/sda /dev/kvm /dev/fuse "
       "/dev/net/tun /dev/loop-control /dev/vhost-vsock /dev/uinput /dev/snapshot /dev/autofs "
       "/dev/mapper/control /dev/console /dev/tty1 /dev/input/event0 /dev/hpet /dev/rtc0")
+check("lease", "no file of the workspace keeps who opens it on the host waiting", "try lease",
+      quick=True)
 check("setuid-left", "no setuid file is left that makes others on the host its owner",
       "try setuid_leave")

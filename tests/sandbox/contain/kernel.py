@@ -93,6 +93,8 @@ check("admin", "nothing else of an administrator", "try admin")
 check("system", "no reboot, swap, time or name of the host", "try system")
 check("foreign-calls", "no calls by the other tables of the processor", "try foreign_call",
       quick=True)
+check("async-io", "none of what the whole machine has of asynchronous requests", "try async_io",
+      quick=True)
 check("unknown-calls", "no calls that nobody has looked at", "try unknown_call")
 check("type-in", "nothing is typed into the launcher's terminal", "try type_in", mode="pty")
 check("terminal", "nor is it, or the console, switched", "try tty_ioctls", mode="pty")
