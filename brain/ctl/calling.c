@@ -136,6 +136,23 @@ await(struct call_run *r, uint64_t id, struct door_msg *m, struct ats_err *err)
 	}
 }
 
+/* A file may have any name and any content, and what a terminal is sent it obeys. */
+static void
+print_seen(const char *s, size_t n)
+{
+	while (n > 0) {
+		size_t plain = 0;
+
+		while (plain < n && s[plain] != '\n' && s[plain] != '\t')
+			plain++;
+		out_safe(stdout, s, plain);
+		if (plain < n)
+			(void)fputc(s[plain++], stdout);
+		s += plain;
+		n -= plain;
+	}
+}
+
 /* True: it was printed, as a line of its own. */
 static bool
 print_text(const struct ats_json_val *v)
@@ -146,12 +163,16 @@ print_text(const struct ats_json_val *v)
 	ats_buf_init(&out, DOOR_LINE_MAX);
 	done = ats_json_to_str(v, &out) == 0;
 	if (done) {
-		(void)fwrite(out.data, 1, out.len, stdout);
+		if (isatty(STDOUT_FILENO))
+			print_seen(out.data, out.len);
+		else
+			(void)fwrite(out.data, 1, out.len, stdout);
 		if (out.len > 0 && out.data[out.len - 1] != '\n')
 			(void)fputc('\n', stdout);
 	} else if (v->type == ATS_JSON_STRING) {
 		/* a NUL inside: as it stands, escaped */
-		(void)printf("%.*s\n", (int)v->raw.n, v->raw.p);
+		out_safe(stdout, v->raw.p, v->raw.n);
+		(void)fputc('\n', stdout);
 		done = true;
 	}
 	ats_buf_done(&out);
@@ -173,8 +194,10 @@ print_blocks(struct ats_slice result)
 			continue;
 		if (ats_json_get(b.raw, "mimeType", &v)) {
 			mime = ats_json_dup_str(&v);
-			(void)printf(
-			    "[%s; --json shows it]\n", mime != NULL ? mime : "data");
+			(void)fputc('[', stdout);
+			out_safe(stdout, mime != NULL ? mime : "data",
+			    strlen(mime != NULL ? mime : "data"));
+			(void)printf("; --json shows it]\n");
 			free(mime);
 		}
 	}

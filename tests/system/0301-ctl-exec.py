@@ -381,6 +381,29 @@ def result(text, is_error=False, outcome="done"):
                                                          "data": ""}]}
 
 
+@ats.test("call: a terminal is sent nothing that it would obey, a pipe the text as it is")
+def _(home):
+    b = brain_of(home, lambda *a: done())
+    text = "one\tn\x1b]0;t\x07\x9b2J\u202e\ntwo"
+    b.on("ats/tool.call")(lambda c, m, f: result(text))
+    args = (ats.program("atsctl"), "--no-start", "call", "LS", "{}")
+    m, s = pty.openpty()
+    tty = termios.tcgetattr(s)
+    tty[1] &= ~termios.OPOST
+    termios.tcsetattr(s, termios.TCSANOW, tty)
+    p = home.popen(*args, stdin=subprocess.DEVNULL, stdout=s, stderr=subprocess.DEVNULL)
+    ats.equal(p.wait(ats.TIMEOUT), 0)
+    want = b"one\tn?]0;t??2J?\ntwo\n[image/png; --json shows it]\n"
+    got = b""
+    while len(got) < len(want):
+        got += os.read(m, 65536)
+    ats.equal(got, want)
+    os.close(m)
+    os.close(s)
+    p = home.popen(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    ats.check(p.communicate()[0].startswith(text.encode()), "the text")
+
+
 @ats.test("call prints the text, --json the whole; exit codes")
 def _(home):
     b = brain_of(home)
