@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "brain/ctl/ctl.h"
+#include "common/confine/limits.h"
 #include "common/log.h"
 #include "common/options.h"
 
@@ -37,6 +38,7 @@ main(int argc, char **argv)
 	ats_options_standard_fds(O_RDONLY);
 	ats_log_init("atsctl", ATS_LOG_WARN, STDERR_FILENO);
 	(void)signal(SIGPIPE, SIG_IGN);
+	ats_limits_raise_files();	/* exec passes descriptors */
 	at = ctl_global_options(&c, argc, argv, &err);
 	if (c.json || (at < 0 && ctl_asks_json(argc, argv, 1)))
 		ctl_fail_as_json();

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Out of descriptors: who listens waits for one, it does not spin, and goes on."""
+import contextlib
 import os
 import resource
 import select
@@ -79,6 +80,24 @@ def _(home):
     f = link.recv(ats.TIMEOUT)
     ats.equal((f.name, f.json["code"]), ("control.goodbye", "busy"))
     ats.equal(home.ctl("exec", "--", "echo", "x", code=0).stdout, b"x\n")
+
+
+@ats.test("whoever starts brain with few descriptors, it has what passing them takes")
+def _(home):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        home.ctl("exec", "--", "true", code=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    brain = home.brain_pid()
+    for pid in (brain, *ats.descendants(brain)):
+        with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+            with open("/proc/%d/comm" % pid, encoding="latin-1") as f:
+                if f.read() == "bash\n":        # it waits for its command
+                    continue
+            # The least is a worker's of the default open_files.
+            ats.check(limit(pid)[0] >= min(hard, 4096 + 1024), "pid %d: %s" % (pid, limit(pid)))
 
 
 ats.main()

@@ -140,6 +140,18 @@ START_TEST(limits_are_set_and_never_raised)
 }
 END_TEST
 
+START_TEST(limit_of_files_is_raised_as_far_as_it_goes)
+{
+	struct rlimit r = { 100, 300 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+	ats_limits_raise_files();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &r), 0);
+	ck_assert_uint_eq(r.rlim_cur, 300);
+	ck_assert_uint_eq(r.rlim_max, 300);
+}
+END_TEST
+
 /* Here two of them may be 0 already, whatever is done. */
 START_TEST(limits_of_all_are_in_their_table)
 {
@@ -470,7 +482,8 @@ END_TEST
 
 ATS_UNIT_MAIN("confine", caps_drop_all_leaves_nothing, caps_keep_keeps_only_that,
     caps_drop_all_without_rights_needs_no_new_privs, caps_undumpable_reads_back,
-    limits_are_set_and_never_raised, limits_of_all_are_in_their_table,
+    limits_are_set_and_never_raised, limit_of_files_is_raised_as_far_as_it_goes,
+    limits_of_all_are_in_their_table,
     seccomp_check_misses_a_rule_that_was_lost, seccomp_answers_as_the_table_says,
     seccomp_allow_list_kills_the_rest, seccomp_build_refuses_unknown_names,
     seccomp_load_without_no_new_privs_fails_with_its_step,
