@@ -326,8 +326,15 @@ def _():
 def _():
     m = served()
     fresh(m)
-    as_user(m, "u", "cd p; atsctl exec -- true")
+    as_user(m, "u", block("For each user, with systemd") + "cd p; atsctl exec -- true")
     ctl(m, "exec --workspace %s -- true" % ONE)
+    # v's is a brain of another installation, at the end.
+    own = "/home/v/.config/systemd/user/ats-brain.socket"
+    m.sh("loginctl enable-linger v; install -d -o v %s; sed s,/ats/,/mine/, "
+         "$(ls -d /usr/lib/systemd/user/ats-brain.socket /lib/systemd/user/ats-brain.socket "
+         "2> /dev/null | head -n 1) > %s; chown v %s" % (os.path.dirname(own), own, own))
+    as_user(m, "v", "systemctl --user daemon-reload; systemctl --user start ats-brain.socket")
+    ats.equal(as_user(m, "u", "systemctl --user is-active ats-brain.socket"), "active\n")
     # A client that starts its brain again as often as it ends.
     with subprocess.Popen(m.argv("su -l v -c 'mkdir -p q; cd q; exec atsctl mcp 2> /dev/null'"),
                           text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
@@ -345,6 +352,10 @@ def _():
         m.sh("kill %s" % " ".join(x.split()[0] for x in left))     # it would try for half a minute
         client.stdout.read()
     ats.equal(m.sh("systemctl list-units --plain --no-legend 'ats*'").stdout, "")
+    # Nor does a user's manager listen for what is gone.
+    ats.equal(as_user(m, "u", "systemctl --user is-active ats-brain.socket || :"), "inactive\n")
+    ats.equal(as_user(m, "v", "systemctl --user is-active ats-brain.socket"), "active\n")
+    as_user(m, "v", "systemctl --user stop ats-brain.socket; rm " + own)
     for kept in ("/var/lib/ats-engine/journal.db", "/var/lib/ats/vault", "/var/lib/ats-hands/one",
                  "/etc/ats/brain.json", "/home/u/.local/state/ats/vault", ONE + "/f"):
         ats.check(m.has(kept), kept + " is kept")
