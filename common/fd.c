@@ -308,12 +308,15 @@ ats_fd_recv(int sock, void *p, size_t n, int *ret_fds, size_t max_fds, size_t *r
 	struct iovec iov = { .iov_base = p, .iov_len = n };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = control.bytes, .msg_controllen = sizeof(control) };
-	ssize_t got;
+	ssize_t got = 0;
+	bool reset = false;
 
 	*ret_nfds = 0;
-	do
+	/* The end of a peer that has not read all of ours is told before what it had said, once. */
+	do {
+		reset = reset || (got < 0 && errno == ECONNRESET);
 		got = ats_fault_eintr() ? -1 : recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
+	} while (got < 0 && (errno == EINTR || (errno == ECONNRESET && !reset)));
 	if (got < 0)
 		return map_io_error();
 	if (!take_fds(&msg, ret_fds, max_fds, ret_nfds))

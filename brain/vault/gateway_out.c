@@ -92,10 +92,13 @@ gateway_set_up(struct gateway *g, struct ats_err *err)
 		return ats_err_set(err, ATS_E_AGAIN, "its credential is being read again");
 	if (rc == 0 && s != NULL)
 		rc = fill_pipe(s, &fd, err);
-	if (rc == 0 && ats_brain_send(g->fd, ATS_MSG_GW_SETUP, 0, &fd, s != NULL ? 1 : 0,
-		g->src->conf.name, g->src->json) < 0)
-		rc = ats_err_set(err, ATS_E_EOF, "it does not take its setup");
-	return rc;
+	if (rc < 0)
+		return rc;
+	rc = ats_brain_send(g->fd, ATS_MSG_GW_SETUP, 0, &fd, s != NULL ? 1 : 0,
+	    g->src->conf.name, g->src->json);
+	/* Its end is seen where it is read, behind its last words. */
+	return rc == 0 || rc == -ATS_E_EOF ? 0 :
+	    ats_err_set(err, -rc, "it does not take its setup");
 }
 
 static int

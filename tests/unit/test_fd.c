@@ -78,6 +78,32 @@ START_TEST(recv_refuses_and_closes_more_than_asked_for)
 }
 END_TEST
 
+/* The kernel tells of a reset before it gives what came ahead of it. */
+START_TEST(recv_gives_what_a_peer_said_that_has_not_read_all)
+{
+	static const int types[] = { SOCK_SEQPACKET, SOCK_STREAM, SOCK_DGRAM };
+
+	for (size_t i = 0; i < ATS_ARRAY_LEN(types); i++) {
+		int pair[2], got[1], other = STDERR_FILENO;
+		char bytes[8] = "";
+		size_t nfds = 0;
+
+		ck_assert_int_eq(ats_fd_socketpair(types[i], pair), 0);
+		ck_assert_int_eq(ats_fd_nonblock(pair[0], true), 0);
+		ck_assert_int_eq(ats_fd_send(pair[0], "unread", 6, NULL, 0), 6);
+		ck_assert_int_eq(ats_fd_send(pair[1], "last", 4, &other, 1), 4);
+		close(pair[1]);
+		ck_assert_int_eq(ats_fd_recv(pair[0], bytes, 8, got, 1, &nfds), 4);
+		ck_assert_str_eq(bytes, "last");
+		ck_assert_uint_eq(nfds, 1);
+		close(got[0]);
+		if (types[i] != SOCK_DGRAM)
+			ck_assert_int_le(ats_fd_recv(pair[0], bytes, 8, got, 1, &nfds), 0);
+		close(pair[0]);
+	}
+}
+END_TEST
+
 START_TEST(unix_listen_replaces_a_stale_socket_only)
 {
 	struct ats_err err = { 0 };
@@ -247,7 +273,8 @@ START_TEST(an_option_names_an_open_descriptor)
 END_TEST
 
 ATS_UNIT_MAIN("fd", send_and_recv_pass_descriptors,
-    recv_refuses_and_closes_more_than_asked_for, unix_listen_replaces_a_stale_socket_only,
+    recv_refuses_and_closes_more_than_asked_for,
+    recv_gives_what_a_peer_said_that_has_not_read_all, unix_listen_replaces_a_stale_socket_only,
     unix_address_too_long_is_an_error, slurp_reads_small_regular_files_only,
     peer_tells_who_connected, raise_moves_what_lies_below, widen_takes_more_and_never_less,
     memory_is_read_from_its_begin, an_option_names_an_open_descriptor)
