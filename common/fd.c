@@ -312,7 +312,8 @@ ats_fd_recv(int sock, void *p, size_t n, int *ret_fds, size_t max_fds, size_t *r
 	bool reset = false;
 
 	*ret_nfds = 0;
-	/* The end of a peer that has not read all of ours is told before what it had said, once. */
+	/* Of a peer that closed with something of ours unread the kernel tells by an error, once,
+	 * before it gives what that had said last. */
 	do {
 		reset = reset || (got < 0 && errno == ECONNRESET);
 		got = ats_fault_eintr() ? -1 : recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);

@@ -48,7 +48,8 @@ ATS_NODISCARD int ats_fd_socketpair(int type, int ret_fds[2]);	/* AF_UNIX, CLOEX
 ATS_NODISCARD ssize_t ats_fd_send(int sock, const void *p, size_t n, const int *fds,
     size_t nfds);
 /* Received descriptors are CLOEXEC and owned by the caller. Refuses (closes) more than
- * max_fds. Returns bytes, 0 at EOF, -ATS_E_AGAIN, -ATS_E_SYS, -ATS_E_PROTO. */
+ * max_fds. Returns bytes, 0 or -ATS_E_EOF at the end, which is behind all that the peer had said,
+ * -ATS_E_AGAIN, -ATS_E_SYS, -ATS_E_PROTO. */
 ATS_NODISCARD ssize_t ats_fd_recv(int sock, void *p, size_t n, int *ret_fds,
     size_t max_fds, size_t *ret_nfds);
 

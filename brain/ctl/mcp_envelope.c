@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 #define ID_MAX 256u		/* bytes of an id that the engine takes for one */
 
 bool

@@ -146,24 +146,14 @@ record_send(struct records *r, enum record_id id, const void *msg,
 }
 
 /* ---- in ---------------------------------------------------------------------------- */
-/* Of an end that closed with something unread the kernel tells by an error, once, before it gives
- * what that had said last. That it goes on, or why it does not, must not be taken for its end. */
-static ssize_t
-receive(struct records *r, char *p, size_t size)
-{
-	ssize_t n = ats_fd_recv(r->sock, p, size, r->fds, ATS_FD_PASS_MAX, &r->nfds);
-
-	return n != -ATS_E_EOF ? n :
-	    ats_fd_recv(r->sock, p, size, r->fds, ATS_FD_PASS_MAX, &r->nfds);
-}
-
 /* One datagram, of at most size bytes. */
 static int
 take(struct records *r, char *p, size_t size, size_t *ret_n)
 {
 	ssize_t n;
 
-	while ((n = receive(r, p, size)) == -ATS_E_AGAIN)
+	while ((n = ats_fd_recv(r->sock, p, size, r->fds, ATS_FD_PASS_MAX, &r->nfds)) ==
+	    -ATS_E_AGAIN)
 		if (wait_for(r, POLLIN) < 0)
 			return -r->err.code;
 	if (n == 0 || n == -ATS_E_EOF)
